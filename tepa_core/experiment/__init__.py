@@ -1,0 +1,27 @@
+"""Experiments: a spec, the agent loop, and what a run says."""
+
+from tepa_core.experiment.play import Played, play
+from tepa_core.experiment.run import Progress, RunResult, run, setting
+from tepa_core.experiment.spec import RunSpec
+from tepa_core.experiment.summary import (
+    OVERALL,
+    REFERENCE,
+    paired_comparisons,
+    pollution_summary,
+    success_summary,
+)
+
+__all__ = [
+    "OVERALL",
+    "REFERENCE",
+    "Played",
+    "Progress",
+    "RunResult",
+    "RunSpec",
+    "paired_comparisons",
+    "play",
+    "pollution_summary",
+    "run",
+    "setting",
+    "success_summary",
+]

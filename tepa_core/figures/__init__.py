@@ -1,0 +1,18 @@
+"""Figures: tables in, plotly figures out, one set of colours for all of them."""
+
+from tepa_core.figures import theme
+from tepa_core.figures.curves import memory_size, success_curve
+from tepa_core.figures.lifecycle import LifecycleData, lifecycle
+from tepa_core.figures.phases import dot_interval, forest, heatmap, mpi_bars
+
+__all__ = [
+    "LifecycleData",
+    "dot_interval",
+    "forest",
+    "heatmap",
+    "lifecycle",
+    "memory_size",
+    "mpi_bars",
+    "success_curve",
+    "theme",
+]

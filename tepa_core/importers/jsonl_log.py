@@ -1,0 +1,219 @@
+"""JSON, one object per line or one array of objects; numbers keep the text they have in the file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tepa_core.importers.base import ROW, ImportRefused, Issue, Table, check_names, clipped, scan_text
+
+__all__ = ["JsonArrayLog", "JsonlLog"]
+
+_BOM = b"\xef\xbb\xbf"
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class _Literal(str):
+    """A number as it is written in the file, kept apart from a quoted text of the same letters."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    """Stands for a record, or a part of one, that cannot be taken as it is."""
+
+    reason: str
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Unreadable:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        # Taking the first or the last of two values would be a guess.
+        name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        return _Unreadable(f"the name {clipped(name, 60)!r} occurs twice in one object")
+    return record
+
+
+def _decoder() -> json.JSONDecoder:
+    return json.JSONDecoder(
+        parse_float=_Literal, parse_int=_Literal, parse_constant=_Literal, object_pairs_hook=_object
+    )
+
+
+def _compact(node: Any) -> str:
+    if isinstance(node, _Literal):
+        return str(node)
+    if isinstance(node, dict):
+        return "{" + ",".join(f"{json.dumps(k, ensure_ascii=False)}:{_compact(v)}" for k, v in node.items()) + "}"
+    if isinstance(node, list):
+        return "[" + ",".join(_compact(item) for item in node) + "]"
+    if isinstance(node, _Unreadable):
+        raise ValueError(node.reason)
+    return json.dumps(node, ensure_ascii=False)
+
+
+def _text(node: Any) -> str | None:
+    if node is None:
+        return None
+    return str(node) if isinstance(node, str) else _compact(node)
+
+
+def _cells(node: Any) -> dict[str, str | None]:
+    """Turn one decoded record into text cells; raises ValueError with the reason when it is not a usable record."""
+    if isinstance(node, _Unreadable):
+        raise ValueError(node.reason)
+    if not isinstance(node, dict):
+        raise ValueError("the record is not a JSON object")
+    cells = {name: _text(item) for name, item in node.items()}
+    for text in (*cells, *cells.values()):
+        if text is not None and not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise ValueError("the record holds half of a surrogate pair, which is no character") from None
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
+class JsonlLog:
+    """Reads JSON Lines. A line that is not a JSON object becomes an issue and the rest is read.
+
+    Numbers keep their text, true and false become those words, null is missing, nested arrays and objects become
+    compact JSON text. Blank lines are passed over.
+    """
+
+    name: str = "jsonl"
+    extensions: tuple[str, ...] = (".jsonl", ".ndjson")
+
+    def sniff(self, path: Path, head: bytes) -> bool:
+        """Accept text which begins with ``{``, or a file named .jsonl in which some line does."""
+        text = head.removeprefix(_BOM)
+        if path.suffix.lower() in self.extensions:
+            return any(line.lstrip().startswith(b"{") for line in text.splitlines())
+        return text.lstrip().startswith(b"{")
+
+    def read(self, path: Path) -> Table:
+        """Read the file. Raises ImportRefused when not one line is a JSON object."""
+        digest = scan_text(path, whole=False)
+        return _table(self.name, _lines(path), digest)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonArrayLog:
+    """Reads one JSON array of objects, with cells as in :class:`JsonlLog`.
+
+    Elements which are not objects become issues. Broken JSON spoils the array, so such a file is refused.
+    """
+
+    name: str = "json"
+    extensions: tuple[str, ...] = (".json",)
+
+    def sniff(self, path: Path, head: bytes) -> bool:
+        """Accept text which begins with ``[`` and then ``{`` or ``]``."""
+        text = head.removeprefix(_BOM).lstrip()
+        return text.startswith(b"[") and text[1:].lstrip()[:1] in (b"{", b"]")
+
+    def read(self, path: Path) -> Table:
+        """Read the file. Raises ImportRefused when the array is broken, empty, or holds no object."""
+        digest = scan_text(path, whole=True)
+        return _table(self.name, _elements(path.read_text(encoding="utf-8-sig")), digest)
+
+
+_Record = tuple[int, str, Any]
+"""Line on which the record begins, the record as written, and what it decodes to."""
+
+
+def _lines(path: Path) -> Iterator[_Record]:
+    decode = _decoder().decode
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            raw = (line.removeprefix(_BOM) if number == 1 else line).strip()
+            if not raw:
+                continue
+            node: Any
+            try:
+                node = decode(raw.decode())
+            except UnicodeDecodeError:
+                node = _Unreadable("the line is not UTF-8 text")
+            except json.JSONDecodeError as error:
+                node = _Unreadable(f"not valid JSON: {error.msg} at character {error.colno}")
+            except RecursionError:
+                node = _Unreadable("the record is nested too deeply")
+            yield number, raw.decode(errors="replace"), node
+
+
+def _elements(text: str) -> Iterator[_Record]:
+    decoder = _decoder()
+    line = 1
+    counted = 0
+
+    def skip_space(at: int) -> int:
+        found = _SPACE.match(text, at)
+        return found.end() if found else at
+
+    def broken(at: int, problem: str) -> ImportRefused:
+        number = line + text.count("\n", counted, at)
+        return ImportRefused(
+            f"The JSON array is broken on line {number}: {problem}. Repair it there, or write one object per line "
+            "(JSONL), where a broken line costs only itself."
+        )
+
+    start = skip_space(0)
+    if not text.startswith("[", start):
+        raise broken(start, "it does not begin with an opening bracket")
+    at = skip_space(start + 1)
+    while not text.startswith("]", at):
+        line += text.count("\n", counted, at)
+        counted = at
+        try:
+            node, end = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise broken(error.pos, error.msg) from None
+        except RecursionError:
+            raise broken(at, "the element is nested too deeply") from None
+        yield line, text[at:end], node
+        at = skip_space(end)
+        if text.startswith(",", at):
+            at = skip_space(at + 1)
+            if text.startswith("]", at):
+                raise broken(at, "a comma with no element after it")
+        elif not text.startswith("]", at):
+            raise broken(at, "expected a comma or the closing bracket")
+    rest = skip_space(at + 1)
+    if rest < len(text):
+        raise broken(rest, "something follows the closing bracket")
+
+
+def _table(name: str, records: Iterator[_Record], digest: str) -> Table:
+    rows: list[dict[str, str | None]] = []
+    numbers: list[int] = []
+    issues: list[Issue] = []
+    for number, raw, node in records:
+        try:
+            rows.append(_cells(node))
+        except ValueError as error:
+            issues.append(Issue(number, str(error), clipped(raw)))
+        except RecursionError:
+            issues.append(Issue(number, "the record is nested too deeply", clipped(raw)))
+        else:
+            numbers.append(number)
+    if not rows:
+        first = f" (line {issues[0].row}: {issues[0].reason})" if issues else ""
+        raise ImportRefused(
+            f"The file holds no JSON object that could be a log entry{first}. Write one object per line, or one "
+            "array of objects."
+        )
+    names = list(dict.fromkeys(column for row in rows for column in row))
+    check_names(names)
+    frame = pd.DataFrame({column: pd.Series([row.get(column) for row in rows], dtype=object) for column in names})
+    frame[ROW] = np.asarray(numbers, dtype=np.int64)
+    return Table(name, frame, tuple(issues), digest)

@@ -1,0 +1,288 @@
+"""Why a precedent changed its state, and how much evidence would change it again.
+
+Every number comes from the rule: the counterfactuals of an archived precedent are found by feeding it supports through
+`tepa_core.lifecycle.rule.observe_key`, never by a second formula.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tepa_core.lifecycle import rule
+from tepa_core.lifecycle.precedent import TRANSITION, Rule, State, Thresholds
+from tepa_core.lifecycle.replay import Replay
+
+#: Items that a counterfactual tries before it says "never".
+LIMIT = 1000
+
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the arithmetic of a transition: a quantity before and after the evidence, and its threshold."""
+
+    quantity: str
+    before: str
+    after: str
+    threshold: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why one transition happened.
+
+    Attributes
+    ----------
+    sentence
+        What happened, by which rule, for a person who has never seen the method.
+    lines
+        The arithmetic.
+    counterfactual
+        What would have prevented it; empty where the question makes no sense.
+    would_prevent
+        How many of the latest conflicts would have had to be supports; None for anything but a revocation by rule.
+    evidence
+        Numbers (``seq``) of the evidence items that did it, oldest first.
+    """
+
+    sentence: str
+    lines: tuple[Line, ...]
+    counterfactual: str
+    would_prevent: int | None
+    evidence: tuple[int, ...]
+
+
+def in_words(number: int) -> str:
+    """Write a small number as a word: ``3`` is "three"."""
+    return _WORDS[number] if number < len(_WORDS) else f"{number:,}"
+
+
+def counted(number: int, thing: str) -> str:
+    """Write a number with its noun: "one support", "three supports"."""
+    return f"{in_words(number)} {thing}{'' if number == 1 else 's'}"
+
+
+def would_prevent(support: int, conflict: int, window: str, thresholds: Thresholds) -> int:
+    """Return how many of the latest conflicts would have had to be supports for neither rule to fire.
+
+    Parameters
+    ----------
+    support, conflict
+        Counts after the revoking conflict.
+    window
+        The recent outcomes after it, oldest first, as text of 1 and 0.
+    """
+    total = support + conflict
+    needed = 0
+    if total >= thresholds.n_min:
+        # The least m with (s + m + alpha) / (n + alpha + beta) >= theta_rev, then checked by the rule's own division.
+        bar = thresholds.theta_rev * (total + thresholds.alpha + thresholds.beta) - thresholds.alpha
+        needed = max(math.floor(bar) - support, 0)
+        while needed < conflict and thresholds.posterior(support + needed, conflict - needed) < thresholds.theta_rev:
+            needed += 1
+    if len(window) >= thresholds.n_rec:
+        ones = window.count("1")
+        recent = 0
+        while ones + recent < thresholds.n_rec and (ones + recent) / thresholds.n_rec < thresholds.theta_rec:
+            recent += 1
+        needed = max(needed, recent)
+    return needed
+
+
+def would_reactivate(replayed: Replay, value: int, thresholds: Thresholds) -> int | None:
+    """Return how many supports in a row would make a value of a replayed key Active; 0 if it is.
+
+    Parameters
+    ----------
+    replayed
+        The replay of the key's evidence alone (see `tepa_core.lifecycle.replay.trace_key`); not changed.
+    value
+        Index of the value.
+
+    Returns
+    -------
+    int or None
+        None when `LIMIT` supports are not enough, which needs a ``theta_pro`` close to 1.
+    """
+    return _until(replayed, value, thresholds, supports=True, goal=State.ACTIVE)
+
+
+def would_revoke(replayed: Replay, value: int, thresholds: Thresholds) -> int | None:
+    """Return how many refutations in a row would revoke an Active value; None when none would."""
+    return _until(replayed, value, thresholds, supports=False, goal=State.REVOKED)
+
+
+def _until(replayed: Replay, value: int, thresholds: Thresholds, *, supports: bool, goal: State) -> int | None:
+    precedents, keys, ring = replayed.precedents.copy(), replayed.keys.copy(), replayed.rings[0].copy()
+    out = np.zeros(len(precedents) + rule.ACTIVATIONS_PER_ITEM, TRANSITION)
+    parameters = thresholds.parameters()
+    for n in range(LIMIT + 1):
+        if precedents["state"][value] == goal:
+            return n
+        rule.observe_key(precedents, keys[0], ring, value, supports, parameters, n, n, 0, 0, out, 0)
+    return None
+
+
+def why(items: pd.DataFrame, transition: Mapping[str, Any], thresholds: Thresholds, at: str) -> Why:
+    """Explain one transition.
+
+    Parameters
+    ----------
+    items
+        The key's evidence in the order of its replay: ``seq``, ``value_id``, ``supports``.
+    transition
+        A row of the transitions table of `tepa_core.lifecycle.replay.tables`, with its ``value_id``.
+    thresholds
+        Those of the replay.
+    at
+        When it happened, in words: "task 81", "4 July 2025".
+    """
+    value, cause = transition["value_id"], Rule[transition["rule"].upper()]
+    upto = items[items["seq"].to_numpy() == transition["seq"]].index
+    before = items.loc[: upto[0]]
+    if cause in (Rule.POSTERIOR, Rule.RECENT):
+        return _why_revoked(before, value, transition, thresholds, at, cause)
+    if cause is Rule.SUPERSEDED:
+        winner = before.iloc[-1]
+        supports = before[(before["value_id"] == winner["value_id"]) & before["supports"]]
+        return Why(
+            f"Revoked at {at}: another value of the key became active, and a key holds one active value.",
+            (Line("active values of the key", "1", "2", "at most 1", "superseded"),),
+            "",
+            None,
+            tuple(supports["seq"].tail(thresholds.theta_prop).tolist()),
+        )
+    return _why_raised(before, value, transition, thresholds, at, cause)
+
+
+def _why_revoked(before: pd.DataFrame, value: str, row: Mapping[str, Any], th: Thresholds, at: str, cause: Rule) -> Why:
+    s, f, window = int(row["support"]), int(row["conflict"]), str(row["window"])
+    concerned = before[before["supports"] | (before["value_id"] == value)]
+    evidence = concerned["seq"].tail(th.n_rec if cause is Rule.RECENT else max(th.n_min, th.n_rec))
+    conflicts = window.count("0")
+    q_before, q = th.posterior(s, f - 1), th.posterior(s, f)
+    judged = s + f >= th.n_min
+    full = len(window) >= th.n_rec
+    mean = window.count("1") / len(window)
+    if cause is Rule.RECENT:
+        sentence = (
+            f"Revoked at {at} by the recent rule: {in_words(conflicts)} of its last {in_words(len(window))} "
+            f"evidence items went against it."
+        )
+    else:
+        sentence = (
+            f"Revoked at {at} by the posterior rule: with {counted(s, 'support')} against {counted(f, 'conflict')} "
+            f"its posterior fell to {q:.2f}, below {th.theta_rev:g}."
+        )
+    earlier = "" if len(window) == 1 else window[:-1]
+    lines = (
+        Line("supports", str(s), str(s), "", ""),
+        Line("conflicts", str(f - 1), str(f), "", "this item is a conflict"),
+        Line(
+            "posterior",
+            f"{q_before:.3f}",
+            f"{q:.3f}",
+            f"at least {th.theta_rev:g} from {th.n_min} outcomes",
+            ("below: revoked" if cause is Rule.POSTERIOR else "holds") if judged else f"not judged: {s + f} outcomes",
+        ),
+        Line(
+            f"last {th.n_rec} outcomes",
+            _outcomes(earlier),
+            _outcomes(window),
+            "",
+            "" if full else f"not judged: {len(window)} of {th.n_rec}",
+        ),
+        Line(
+            "their mean",
+            "" if not earlier else f"{earlier.count('1') / len(earlier):.3f}",
+            f"{mean:.3f}",
+            f"at least {th.theta_rec:g}",
+            ("below: revoked" if mean < th.theta_rec else "holds") if full else "not judged",
+        ),
+    )
+    needed = would_prevent(s, f, window, th)
+    if cause is Rule.RECENT:
+        counterfactual = (
+            f"{counted(needed, 'more support').capitalize()} among the last {in_words(th.n_rec)} "
+            f"would have prevented it."
+        )
+    else:
+        counterfactual = (
+            f"It would have stood if {in_words(needed)} of its {counted(f, 'conflict')} had been "
+            f"{'a support' if needed == 1 else 'supports'}."
+        )
+    return Why(sentence, lines, counterfactual, needed, tuple(evidence.tolist()))
+
+
+def _why_raised(before: pd.DataFrame, value: str, row: Mapping[str, Any], th: Thresholds, at: str, cause: Rule) -> Why:
+    s, f = int(row["trial_support"]), int(row["trial_conflict"])
+    q = th.posterior(s, f)
+    supports = before[(before["value_id"] == value) & before["supports"]]
+    opening = {
+        Rule.PROPOSED: "Became a hypothesis",
+        Rule.PROMOTED: "Became active",
+        Rule.REACTIVATED: f"Came back out of the archive (life {int(row['life'])})",
+    }[cause]
+    sentence = (
+        f"{opening} at {at}: {counted(s, 'fresh support')} against {counted(f, 'conflict')} "
+        f"since the tallies of this key last restarted."
+    )
+    lines = (
+        Line("fresh supports", str(s - 1), str(s), f"at least {th.theta_prop}", "reached"),
+        Line("conflicts meanwhile", str(f), str(f), "", ""),
+        Line(
+            "posterior of the tally",
+            f"{th.posterior(s - 1, f):.3f}",
+            f"{q:.3f}",
+            f"at least {th.theta_pro:g} to be active",
+            "reached" if q >= th.theta_pro else "not yet",
+        ),
+    )
+    return Why(sentence, lines, "", None, tuple(supports["seq"].tail(max(s, 1)).tolist()))
+
+
+def standing(
+    state: State, support: int, conflict: int, trial: tuple[int, int], needed: int | None, th: Thresholds
+) -> str:
+    """Say where a precedent stands now and what would change it.
+
+    Parameters
+    ----------
+    trial
+        Its tally, (supports, conflicts).
+    needed
+        From `would_reactivate`, or from `would_revoke` for an Active precedent.
+    """
+    if state is State.ACTIVE:
+        change = (
+            "No number of conflicts revokes it at these thresholds."
+            if needed is None
+            else f"{counted(needed, 'conflict').capitalize()} in a row would revoke it."
+        )
+        return f"Active, with {counted(support, 'support')} against {counted(conflict, 'conflict')}. {change}"
+    back = "bring it back" if state is State.REVOKED else "make it active"
+    if needed is None:
+        change = f"No number of fresh supports would {back} at these thresholds."
+    else:
+        verb = back.replace("bring", "brings").replace("make", "makes") if needed == 1 else back
+        change = f"{counted(needed, 'fresh support').capitalize()}{'' if needed == 1 else ' in a row'} {verb}."
+    name = {State.REVOKED: "In the archive", State.HYPOTHESIS: "A hypothesis", State.CANDIDATE: "A candidate"}[state]
+    so_far = (
+        f"its tally since then is {counted(trial[0], 'support')} against {counted(trial[1], 'conflict')}"
+        if state is State.REVOKED
+        else f"{counted(trial[0], 'support')} against {counted(trial[1], 'conflict')} so far, and "
+        f"{counted(th.theta_prop, 'support')} with a posterior of {th.theta_pro:g} are needed"
+    )
+    return f"{name}: {so_far}. {change}"
+
+
+def _outcomes(window: str) -> str:
+    return " ".join("support" if outcome == "1" else "conflict" for outcome in window)

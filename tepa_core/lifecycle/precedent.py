@@ -1,0 +1,245 @@
+"""The record of a precedent, its states, and the thresholds of its life (paper sections 3.1 and 3.2)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+
+class State(IntEnum):
+    """Where a precedent stands. Only ``ACTIVE`` is ever retrieved; ``REVOKED`` is the archive.
+
+    ``CANDIDATE`` is the time before the paper's three states: a value whose supports are counted but too few to
+    make it a Hypothesis.
+    """
+
+    CANDIDATE = 0
+    HYPOTHESIS = 1
+    ACTIVE = 2
+    REVOKED = 3
+
+    @property
+    def label(self) -> str:
+        """Lower-case name used in tables, links and the command line."""
+        return self.name.lower()
+
+
+#: Shown for an Active precedent with a conflict among its recent outcomes. A view of ``ACTIVE``, not a fourth state.
+DEPRECATED = "deprecated"
+
+
+class Rule(IntEnum):
+    """What moved a precedent from one state to another."""
+
+    NONE = 0
+    PROPOSED = 1
+    PROMOTED = 2
+    REACTIVATED = 3
+    POSTERIOR = 4
+    RECENT = 5
+    SUPERSEDED = 6
+
+    @property
+    def label(self) -> str:
+        """Lower-case name used in tables, links and the command line."""
+        return self.name.lower()
+
+
+#: Longest recent window: its outcomes are the bits of one int64.
+MAX_N_REC = 62
+
+#: One precedent. ``window`` holds the last ``window_len`` outcomes of the current life as bits, the newest lowest.
+#: ``trial_*`` is the tally of a value that is not Active; read it only through `tepa_core.lifecycle.rule.tally`.
+PRECEDENT = np.dtype(
+    [
+        ("created_at", np.int64),
+        ("changed_at", np.int64),
+        ("activated_seq", np.int64),
+        ("window", np.int64),
+        ("trial_base", np.int64),
+        ("trial_item", np.int64),
+        ("support", np.int32),
+        ("conflict", np.int32),
+        ("trial_support", np.int32),
+        ("trial_conflict", np.int32),
+        ("trial_epoch", np.int32),
+        ("active_next", np.int32),
+        ("lives", np.int32),
+        ("window_len", np.int16),
+        ("state", np.int8),
+        ("rule", np.int8),
+    ],
+    align=True,
+)
+
+#: One conflict key: how many evidence items and supports it has seen, how often its tallies restarted, its Active list.
+KEY = np.dtype(
+    [
+        ("items", np.int64),
+        ("supports", np.int64),
+        ("epoch", np.int32),
+        ("active_head", np.int32),
+        ("multivalued", np.bool_),
+    ],
+    align=True,
+)
+
+#: One change of state, with the numbers that decided it as they stood after the evidence was counted.
+TRANSITION = np.dtype(
+    [
+        ("seq", np.int64),
+        ("time", np.int64),
+        ("window", np.int64),
+        ("key", np.int32),
+        ("precedent", np.int32),
+        ("support", np.int32),
+        ("conflict", np.int32),
+        ("trial_support", np.int32),
+        ("trial_conflict", np.int32),
+        ("life", np.int32),
+        ("window_len", np.int16),
+        ("from_state", np.int8),
+        ("to_state", np.int8),
+        ("rule", np.int8),
+    ],
+    align=True,
+)
+
+
+class RuleParameters(NamedTuple):
+    """`Thresholds` in the shape that the compiled rule takes."""
+
+    theta_prop: int
+    theta_rev: float
+    n_min: int
+    theta_rec: float
+    n_rec: int
+    theta_pro: float
+    alpha: float
+    beta: float
+    revokes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """When a value is proposed, promoted and revoked; defaults from the paper (section 3.2).
+
+    Parameters
+    ----------
+    theta_prop
+        Supports that make a value a Hypothesis (count, at least 1).
+    theta_rev
+        Posterior below which an Active precedent is revoked, once it has ``n_min`` outcomes (0 to 1).
+    n_min
+        Outcomes before the posterior rule applies (count, at least 1).
+    theta_rec
+        Mean of the last ``n_rec`` outcomes below which an Active precedent is revoked (0 to 1).
+    n_rec
+        Length of the recent window (count, 1 to 62).
+    theta_pro
+        Posterior of the tally from which a Hypothesis becomes Active (0 to 1).
+    alpha, beta
+        Beta prior of the posterior (counts, above 0).
+    revokes
+        False switches every revocation off: TEPA-NoRev.
+
+    Raises
+    ------
+    ValueError
+        If a threshold is out of its range; the message names it and the range.
+
+    Examples
+    --------
+    >>> Thresholds().posterior(60, 2)
+    0.953125
+    """
+
+    theta_prop: int = 3
+    theta_rev: float = 0.3
+    n_min: int = 5
+    theta_rec: float = 0.34
+    n_rec: int = 3
+    theta_pro: float = 0.6
+    alpha: float = 1.0
+    beta: float = 1.0
+    revokes: bool = True
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("theta_prop", 1, None), ("n_min", 1, None), ("n_rec", 1, MAX_N_REC)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+                raise ValueError(f"{name} must be a whole number, not {value!r}")
+            if value < low or (high is not None and value > high):
+                raise ValueError(
+                    f"{name} must be {f'from {low} to {high}' if high else f'at least {low}'}, not {value}"
+                )
+        for name in ("theta_rev", "theta_rec", "theta_pro"):
+            if not 0.0 <= float(getattr(self, name)) <= 1.0:
+                raise ValueError(f"{name} must be from 0 to 1, not {getattr(self, name)}")
+        for name in ("alpha", "beta"):
+            if not 0.0 < float(getattr(self, name)) < float("inf"):
+                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
+
+    def posterior(self, support: float, conflict: float) -> float:
+        """Posterior mean q = (s + alpha) / (s + f + alpha + beta) of paper section 3.1."""
+        return (support + self.alpha) / (support + conflict + self.alpha + self.beta)
+
+    def parameters(self) -> RuleParameters:
+        """Return the thresholds in the shape of the compiled rule."""
+        return RuleParameters(
+            int(self.theta_prop),
+            float(self.theta_rev),
+            int(self.n_min),
+            float(self.theta_rec),
+            int(self.n_rec),
+            float(self.theta_pro),
+            float(self.alpha),
+            float(self.beta),
+            bool(self.revokes),
+        )
+
+    def changed(self, settings: Mapping[str, str | float | bool]) -> Thresholds:
+        """Return a copy with some thresholds replaced, given as numbers or as text.
+
+        Raises
+        ------
+        ValueError
+            If a name is no threshold or a value is not of its kind or range.
+        """
+        kinds = {field.name: type(field.default) for field in dataclasses.fields(self)}
+        values: dict[str, int | float | bool] = {}
+        for name, value in settings.items():
+            if name not in kinds:
+                raise ValueError(f"{name} is no threshold; the thresholds are {', '.join(kinds)}")
+            values[name] = _as_kind(name, value, kinds[name])
+        return dataclasses.replace(self, **values)  # type: ignore[arg-type]
+
+
+def _as_kind(name: str, value: str | float | bool, kind: type) -> int | float | bool:
+    if kind is bool:
+        if str(value).lower() in ("true", "1", "yes", "on"):
+            return True
+        if str(value).lower() in ("false", "0", "no", "off"):
+            return False
+        raise ValueError(f"{name} must be true or false, not {value!r}")
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError(f"{name} must be a number, not {value!r}") from None
+    if kind is int:
+        if not number.is_integer():
+            raise ValueError(f"{name} must be a whole number, not {value!r}")
+        return int(number)
+    return number
+
+
+#: Named settings. ``direct_facts`` is for logs in which each fact is stated once and replaces the one before it.
+PRESETS: Mapping[str, Thresholds] = MappingProxyType(
+    {"default": Thresholds(), "direct_facts": Thresholds(theta_prop=1, n_rec=1)}
+)

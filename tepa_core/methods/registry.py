@@ -1,0 +1,52 @@
+"""The methods by their ids, in the order in which tables show them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from tepa_core.methods.append_only import AppendOnly
+from tepa_core.methods.base import Method, Setting
+from tepa_core.methods.conflict_aware_recency import ConflictAwareRecency
+from tepa_core.methods.last_write_wins import LastWriteWins
+from tepa_core.methods.no_memory import NoMemory
+from tepa_core.methods.oracle_reset import OracleReset
+from tepa_core.methods.reactive_forgetting import ReactiveForgetting
+from tepa_core.methods.semantic_retrieval import SemanticRetrieval
+from tepa_core.methods.sliding_window import SlidingWindow
+from tepa_core.methods.temporal_recency import TemporalRecency
+from tepa_core.methods.tepa import Tepa, TepaNoRev
+from tepa_core.methods.win_stay_lose_shift import WinStayLoseShift
+
+
+@dataclass(frozen=True, slots=True)
+class MethodEntry:
+    """A method as tables and forms know it. ``lifecycle``: its evidence has precedents and transitions to show."""
+
+    id: str
+    make: Callable[[Setting], Method]
+    memory_operation: str
+    lifecycle: bool = False
+    oracle: bool = False
+
+
+METHODS: Mapping[str, MethodEntry] = MappingProxyType(
+    {
+        entry.id: entry
+        for entry in (
+            MethodEntry("tepa", Tepa, "revokes what evidence contradicts, archives it, lets it return", lifecycle=True),
+            MethodEntry("tepa_norev", TepaNoRev, "TEPA without revocation", lifecycle=True),
+            MethodEntry("no_memory", NoMemory, "retrieves nothing"),
+            MethodEntry("append_only", AppendOnly, "every stored item stays active"),
+            MethodEntry("last_write_wins", LastWriteWins, "keeps the newest value per key"),
+            MethodEntry("conflict_aware_recency", ConflictAwareRecency, "collapses conflicts among what it retrieves"),
+            MethodEntry("semantic_retrieval", SemanticRetrieval, "ranks by lexical relevance"),
+            MethodEntry("temporal_recency", TemporalRecency, "prefers recent items"),
+            MethodEntry("sliding_window", SlidingWindow, "keeps a fixed recent window"),
+            MethodEntry("reactive_forgetting", ReactiveForgetting, "clears everything after two failures in a row"),
+            MethodEntry("win_stay_lose_shift", WinStayLoseShift, "repeats what worked, switches after one failure"),
+            MethodEntry("oracle_reset", OracleReset, "is told the true boundaries and clears everything", oracle=True),
+        )
+    }
+)

@@ -1,0 +1,184 @@
+"""The launcher: one visit before it says ready, one process tree that ends when asked, refusals in a sentence."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from tepa_core.ui import launch
+
+CHROMIUM_SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SERVE = "import sys; from pathlib import Path; from tepa_core.ui.launch import serve; sys.exit(serve({}))"
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """Write a two-page app with a folder named `pages`, which notes every run of its script in a file."""
+    section = tmp_path / "pages" / "section"
+    section.mkdir(parents=True)
+    (section / "first.py").write_text("import streamlit as st\nst.write('This is the first page.')\n")
+    (section / "second.py").write_text("import streamlit as st\nst.write('This is the second page.')\n")
+    script = tmp_path / "app.py"
+    script.write_text(
+        "import os\n"
+        "from pathlib import Path\n"
+        "import streamlit as st\n"
+        "page = st.navigation([st.Page('pages/section/first.py', default=True), st.Page('pages/section/second.py')])\n"
+        "page.run()\n"
+        "with Path(__file__).with_name('runs.txt').open('a') as log:\n"
+        "    log.write(os.environ.get('TEPA_DB', '') + '\\n')\n"
+    )
+    return script
+
+
+@pytest.fixture
+def port() -> int:
+    """Find a port that is free now."""
+    with socket.socket() as probe:
+        probe.bind((launch.ADDRESS, 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """Run a command from the project's folder and end it whatever happens."""
+    with subprocess.Popen(command, cwd=launch.APP.parent, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+
+
+def serving(app: Path, port: int, arguments: str = "") -> list[str]:
+    return [sys.executable, "-c", SERVE.format(f"{port}, app=Path({str(app)!r}), {arguments}")]
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((launch.ADDRESS, port)) == 0
+
+
+def test_ready_comes_after_one_whole_run_of_the_script(app: Path, port: int) -> None:
+    with running(serving(app, port, "db='some.duckdb'")) as process:
+        assert first_line(process) == f"Ready: http://127.0.0.1:{port}"
+        runs = app.with_name("runs.txt").read_text().splitlines()
+    assert runs == [str(launch.APP.parent / "some.duckdb")]
+
+
+@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
+def test_an_interruption_ends_launcher_and_server(app: Path, port: int, asked: signal.Signals) -> None:
+    with running(serving(app, port)) as process:
+        first_line(process)
+        assert answers(port)
+        process.send_signal(asked)
+        assert process.wait(timeout=20) == 0
+    assert not answers(port)
+
+
+def test_ready_is_called_with_the_address(app: Path, port: int) -> None:
+    with running(serving(app, port, "ready=lambda address: print('up at', address, flush=True)")) as process:
+        assert first_line(process) == f"up at http://127.0.0.1:{port}"
+
+
+def test_a_first_page_slower_than_the_patience_is_ready_all_the_same(app: Path, port: int) -> None:
+    app.with_name("pages").joinpath("section", "first.py").write_text("import time\ntime.sleep(30)\n")
+    began = time.monotonic()
+    with running(serving(app, port, "patience=1")) as process:
+        assert first_line(process) == f"Ready: http://127.0.0.1:{port}"
+        assert time.monotonic() - began < 25
+    assert not app.with_name("runs.txt").exists()
+
+
+def test_a_script_that_does_not_compile_is_not_ready(app: Path, port: int) -> None:
+    app.write_text("def broken(:\n")
+    with pytest.raises(launch.StartError, match="does not compile"):
+        launch.serve(port, app=app)
+    assert not answers(port)
+
+
+def test_a_server_that_stops_while_starting_is_not_ready(tmp_path: Path, port: int) -> None:
+    with pytest.raises(launch.StartError, match="stopped while it started"):
+        launch.serve(port, app=tmp_path / "missing.py")
+
+
+def test_the_handler_of_sigterm_is_put_back(tmp_path: Path, port: int) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(launch.StartError):
+        launch.serve(port, app=tmp_path / "missing.py")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_port_in_use_is_a_sentence(capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server((launch.ADDRESS, 0)) as taken:
+        port = taken.getsockname()[1]
+        assert launch.main(["--port", str(port)]) == 2
+    message = capfd.readouterr().err
+    assert f"Port {port} is in use" in message
+    assert "--port" in message
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536])
+def test_a_number_that_is_no_port_is_refused(port: int) -> None:
+    with pytest.raises(launch.PortError, match=rf"^{port} is not a port"):
+        launch.serve(port)
+
+
+@pytest.fixture
+def page() -> Iterator[Any]:
+    """Open an empty page in the Chromium of this machine."""
+    with sync_playwright() as playwright:
+        chromium = os.environ.get("TEPA_CHROMIUM") or next(
+            filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+        )
+        with playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_SWITCHES) as browser:
+            yield browser.new_page()
+
+
+@pytest.mark.e2e
+def test_the_first_deep_link_shows_its_page_and_no_dialog(app: Path, port: int, page: Any) -> None:
+    with running(serving(app, port)) as process:
+        page.goto(first_line(process).removeprefix("Ready: ") + "/second")
+        expect(page.get_by_text("This is the second page.")).to_be_visible(timeout=20_000)
+        # The dialog of the control below is there before the page's text.
+        assert page.get_by_role("dialog").count() == 0
+        assert "Page not found" not in page.inner_text("body")
+
+
+@pytest.mark.e2e
+def test_without_the_visit_the_first_deep_link_shows_the_dialog(app: Path, port: int, page: Any) -> None:
+    command = [sys.executable, "-m", "streamlit", "run", str(app), f"--server.port={port}"]
+    command += [f"--server.address={launch.ADDRESS}", "--server.headless=true", "--browser.gatherUsageStats=false"]
+    with running(command):
+        deadline = time.monotonic() + 30
+        while not answers(port) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        page.goto(f"http://{launch.ADDRESS}:{port}/second")
+        expect(page.get_by_role("dialog")).to_contain_text("Page not found", timeout=20_000)
+        expect(page.get_by_text("This is the second page.")).to_be_visible()
