@@ -63,7 +63,7 @@ def success_curve(
         If a column is missing.
     """
     fig = _curves(curve, phases, highlight, unit="success", decimals=2, top=1.0)
-    layout(fig, height=_height(curve, highlight), x_title=x_title, y_title=f"Success rate ({window}-task average)")
+    _layout(fig, curve, highlight, x_title=x_title, y_title=f"Success rate ({window}-task average)")
     fig.update_yaxes(range=[-0.02, 1.04], tickvals=[0, 0.25, 0.5, 0.75, 1])
     return describe(
         fig,
@@ -97,7 +97,7 @@ def memory_size(
     require(curve, ["method", "t", "mean", "lo", "hi"])
     top = max(float(curve[["mean", "hi"]].max().max()) if len(curve) else 1.0, 1.0)
     fig = _curves(curve, phases, highlight, unit="active memories", decimals=1, top=top)
-    layout(fig, height=_height(curve, highlight), x_title=x_title, y_title="Active memories (number)")
+    _layout(fig, curve, highlight, x_title=x_title, y_title="Active memories (number)")
     fig.update_yaxes(range=[-0.02 * top, 1.04 * top])
     return describe(
         fig, alt=memory_alt_text(curve, phases, highlight), caption=memory_caption(curve, phases, highlight)
@@ -185,9 +185,12 @@ def _directly_labelled(curve: pd.DataFrame, highlight: Sequence[str]) -> list[st
     return short if len(short) * LINE_PX <= PLOT_PX else []
 
 
-def _height(curve: pd.DataFrame, highlight: Sequence[str]) -> int:
-    in_legend = curve["method"].nunique() - len(_directly_labelled(curve, highlight))
-    return PLOT_PX + 80 + 9 * in_legend
+def _layout(fig: go.Figure, curve: pd.DataFrame, highlight: Sequence[str], *, x_title: str, y_title: str) -> None:
+    labelled = _directly_labelled(curve, highlight)
+    in_legend = curve["method"].nunique() - len(labelled)
+    layout(fig, height=PLOT_PX + 80 + 8 * in_legend, x_title=x_title, y_title=y_title)
+    # Text beside the plot does not push the margin, so its room is reserved.
+    fig.update_layout(margin_r=max([8, *(16 + 7 * len(method_label(method)) for method in labelled)]))
 
 
 def _curves(
@@ -257,9 +260,4 @@ def _curves(
         fig.update_xaxes(range=[curve["t"].min(), curve["t"].max()])
     else:
         fig.add_annotation(text=shown("No tasks to show."), xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False)
-    if at_end:
-        # A text trace does not push the margin by itself; an invisible annotation of the same width does not either
-        # once it lies outside, so the room is reserved here.
-        longest = max(len(method_label(method)) for method in at_end)
-        fig.update_layout(margin_r=16 + 7 * longest)
     return fig

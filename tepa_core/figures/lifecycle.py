@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -24,6 +25,7 @@ from tepa_core.figures.theme import (
     is_time,
     layout,
     listed,
+    records,
     require,
     shade_phases,
     shown,
@@ -64,6 +66,8 @@ POSTERIOR_PX = 270
 BAND_PX = 26
 STRIP_PX = 15
 GAP_PX = 12
+TITLE_PX = 60
+STACKED = 0.09
 SUPPORT_Y, CONFLICT_Y = 1.07, -0.07
 
 
@@ -164,19 +168,24 @@ def lifecycle(
     strip = list(dict.fromkeys([v for v in values if (followed["value"] == v).any()]))
     nothing = followed["value"].isna()
     strip_rows = len(strip) + int(nothing.any())
-    panels = [POSTERIOR_PX, BAND_PX * max(len(values), 1) + 8]
+    panels = [POSTERIOR_PX, max(BAND_PX * len(values) + 8, TITLE_PX)]
     if strip_rows:
-        panels.append(STRIP_PX * strip_rows + 10)
+        panels.append(max(STRIP_PX * strip_rows + 10, TITLE_PX))
     total = sum(panels) + GAP_PX * (len(panels) - 1)
     fig = make_subplots(
         rows=len(panels), cols=1, shared_xaxes=True, row_heights=panels, vertical_spacing=GAP_PX / total
     )
 
     direct = len(values) <= DIRECTLY_LABELLED_VALUES and all(len(shown(v)) <= LONGEST_DIRECT_LABEL for v in values)
-    places = {value: _life_line(fig, value, color[value], len(values), not direct, posterior, transitions, end) for value in values}
+    places = {
+        value: _life_line(fig, value, color[value], len(values), not direct, posterior, transitions, end)
+        for value in values
+    }
     _thresholds_and_labels(fig, trace, {v: y for v, y in places.items() if direct and y is not None}, color, end)
     _rug(fig, evidence, transitions, color)
     _transitions(fig, transitions, selected)
+    if selected is not None:
+        _mark(fig, transitions, selected)
     _bands(fig, spans, values)
     if strip_rows:
         _strip(fig, followed, nothing, strip, color)
@@ -186,8 +195,17 @@ def lifecycle(
         require(differences, ("x0", "x1"))
         for x0, x1 in zip(clock(differences["x0"]), clock(differences["x1"]), strict=True):
             fig.add_shape(
-                type="rect", xref="x", yref="paper", x0=x0, x1=x1, y0=0, y1=1, fillcolor="rgba(240, 228, 66, 0.28)",
-                line_width=0, layer="below", name="difference",
+                type="rect",
+                xref="x",
+                yref="paper",
+                x0=x0,
+                x1=x1,
+                y0=0,
+                y1=1,
+                fillcolor="rgba(240, 228, 66, 0.28)",
+                line_width=0,
+                layer="below",
+                name="difference",
             )
     shade_phases(fig, trace.phases)
     if not values:
@@ -196,12 +214,13 @@ def lifecycle(
         )
 
     layout(fig, height=total + 190)
-    fig.update_layout(barmode="overlay", uniformtext={"mode": "hide", "minsize": 9}, margin_r=70 if direct else 58)
+    fig.update_layout(barmode="overlay", uniformtext={"mode": "hide", "minsize": 11})
     fig.update_layout(margin_r=18 + 7 * max([5, *(len(shown(v)) for v in values)]) if direct else 56)
     fig.update_xaxes(showgrid=False, **({"type": "date"} if is_time(spans["x0"]) or is_time(posterior["x"]) else {}))
     fig.update_xaxes(title_text=trace.x_title, row=len(panels))
+    fig.update_yaxes(title_font_size=12)
     fig.update_xaxes(range=list(x_range) if x_range is not None else _whole_range(spans, posterior, evidence))
-    fig.update_yaxes(title_text="Posterior", range=[-0.13, 1.13], tickvals=[0, 0.25, 0.5, 0.75, 1], row=1)
+    fig.update_yaxes(title_text="Posterior", range=[-0.13, 1.13], tickvals=[0, 0.5, 1], row=1)
     fig.update_yaxes(
         title_text="State",
         tickvals=list(range(len(values))),
@@ -228,13 +247,12 @@ def alt_text(trace: LifecycleData) -> str:
     values = _values(trace)
     transitions = _clocked(trace.transitions, "x").sort_values("x", kind="stable")
     events = [
-        f"{row.value}: {STATE_STYLE[row.to_state].label} at {at(row.x)} ({row.rule})." for row in transitions.head(12).itertuples()
+        f"{row.value}: {STATE_STYLE[row.to_state].label} at {at(row.x)} ({row.rule})."
+        for row in records(transitions.head(12))
     ]
     if len(transitions) > 12:
         events.append(f"And {len(transitions) - 12} more.")
-    return " ".join(
-        [f"Lifecycle of {len(values)} value{'' if len(values) == 1 else 's'} of one key.", *(events or ["No state change."])]
-    )
+    return " ".join([f"Lifecycle of {_number(len(values), 'value')} of one key.", *(events or ["No state change."])])
 
 
 def caption(trace: LifecycleData) -> str:
@@ -287,8 +305,7 @@ def thin(y: NDArray[np.float64], keep: NDArray[np.bool_], *, limit: int = POINTS
     chosen = [np.array([0, len(y) - 1]), marked]
     if buckets:
         edges = np.linspace(0, len(y), buckets + 1).astype(np.intp)
-        pairs = zip(edges[:-1], edges[1:], strict=True)
-        chosen.append(np.array([a + p for a, b in pairs for p in (y[a:b].argmin(), y[a:b].argmax())]))
+        chosen.append(np.array([a + p for a, b in pairwise(edges) for p in (y[a:b].argmin(), y[a:b].argmax())]))
     return np.unique(np.concatenate(chosen))
 
 
@@ -307,7 +324,7 @@ def merge_flips(spans: pd.DataFrame, *, finest: float | pd.Timedelta) -> pd.Data
     pd.DataFrame
         The same columns; a joined span is Deprecated, for it holds conflicts.
     """
-    merged: list[dict[str, Any]] = []
+    merged: list[dict[Any, Any]] = []
     for _, part in spans.groupby("value", sort=False):
         joined = False
         first = len(merged)
@@ -330,6 +347,10 @@ def _clocked(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 def _number(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _rule_words(rule: str) -> str:
+    return shown(RULE_WORDS.get(rule, rule.replace("_", " ")), width=50)
 
 
 def _values(trace: LifecycleData) -> list[str]:
@@ -367,7 +388,7 @@ def _life_line(
     hover = [
         f"<b>{shown(value, limit=40)}</b><br>{at(row.x)}<br>posterior {row.posterior:.3f} [{row.lo:.3f}, {row.hi:.3f}]"
         f"<br>{STATE_STYLE[row.state].label}"
-        for row in rows.itertuples()
+        for row in records(rows)
     ]
     x, last = rows["x"].tolist(), rows.iloc[-1]
     # The last step lasts to the end of the record.
@@ -402,7 +423,7 @@ def _life_line(
             x=[point[0] for point in points],
             y=[point[1] for point in points],
             mode="lines",
-            line={"color": color, "shape": "hv", "width": 2.6 if is_strong else 1.2, "dash": "solid" if is_strong else "dash"},
+            line={"color": color, "shape": "hv"} | ({"width": 2.6} if is_strong else {"width": 1.2, "dash": "dash"}),
             hoverinfo="text",
             hovertext=[point[2] for point in points],
             legendgroup=f"value {value}",
@@ -425,17 +446,41 @@ def _thresholds_and_labels(
     places = spread(wanted, gap=LINE_PX / POSTERIOR_PX * 1.26, low=0.0, high=1.0)
     for (name, (level, words)), place in zip(thresholds.items(), places, strict=False):
         fig.add_shape(
-            type="line", xref="x domain", yref="y", x0=0, x1=1, y0=level, y1=level,
-            line={"color": GREY, "dash": "dash", "width": 1.3}, name=f"threshold {level:g}",
+            type="line",
+            xref="x domain",
+            yref="y",
+            x0=0,
+            x1=1,
+            y0=level,
+            y1=level,
+            line={"color": GREY, "dash": "dash", "width": 1.3},
+            name=f"threshold {level:g}",
         )
         fig.add_annotation(
-            text=f"{name}{level:.2f}", hovertext=words, x=1, xref="x domain", xanchor="left", xshift=3, y=place, yref="y",
-            showarrow=False, font_size=11, name="threshold",
+            text=f"{name}{level:.2f}",
+            hovertext=words,
+            x=1,
+            xref="x domain",
+            xanchor="left",
+            xshift=3,
+            y=place,
+            yref="y",
+            showarrow=False,
+            font_size=11,
+            name="threshold",
         )
     for value, place in zip(ends, places[len(thresholds) :], strict=True):
         fig.add_annotation(
-            text=shown(value), x=1, xref="x domain", xanchor="left", xshift=3, y=place, yref="y", showarrow=False,
-            font={"size": 12, "color": color[value]}, name="value",
+            text=shown(value),
+            x=1,
+            xref="x domain",
+            xanchor="left",
+            xshift=3,
+            y=place,
+            yref="y",
+            showarrow=False,
+            font={"size": 12, "color": color[value]},
+            name="value",
         )
 
 
@@ -448,12 +493,10 @@ def _rug(fig: go.Figure, evidence: pd.DataFrame, transitions: pd.DataFrame, colo
         kind = evidence[supports == is_support]
         if kind.empty:
             continue
-        kept = kind["x"].isin(transitions["x"]).to_numpy()
-        if kept.sum() > TICKS_PER_KIND // 2:
-            kept = np.zeros(len(kind), dtype=bool)
         if len(kind) > TICKS_PER_KIND:
-            kept[np.linspace(0, len(kind) - 1, TICKS_PER_KIND - int(kept.sum())).astype(np.intp)] = True
-            kind = kind[kept]
+            decisive = np.flatnonzero(kind["x"].isin(transitions["x"]))[: TICKS_PER_KIND // 2]
+            regular = np.linspace(0, len(kind) - 1, TICKS_PER_KIND - len(decisive)).astype(np.intp)
+            kind = kind.iloc[np.union1d(decisive, regular)]
         for is_late in (False, True):
             rows = kind[late.loc[kind.index] == is_late]
             if rows.empty:
@@ -473,7 +516,7 @@ def _rug(fig: go.Figure, evidence: pd.DataFrame, transitions: pd.DataFrame, colo
                 hovertext=[
                     f"<b>{name}{', late' if is_late else ''}</b>: {shown(row.value, limit=40)}<br>{at(row.x)}"
                     f"<br>{shown('' if pd.isna(row.text) else row.text, width=50)}"
-                    for row in rows.itertuples()
+                    for row in records(rows)
                 ],
                 unselected={"marker": {"opacity": 1}},
                 name=f"{name}, late" if is_late else name,
@@ -488,9 +531,11 @@ def _transitions(fig: go.Figure, transitions: pd.DataFrame, selected: str | None
     lettered = len(transitions) <= LETTERED_TRANSITIONS
     styles = [STATE_STYLE[state] for state in transitions["to_state"]]
     chosen = (transitions["transition_id"] == selected).to_numpy()
+    # Two changes by one item (Hypothesis, then Active) would hide each other: the earlier stands below.
+    before_last = transitions.groupby(["x", "value"]).cumcount(ascending=False)
     fig.add_scatter(
         x=transitions["x"],
-        y=transitions["posterior"].fillna(0.5),
+        y=transitions["posterior"].fillna(0.5) - STACKED * before_last,
         mode="markers+text" if lettered else "markers",
         text=[f"<b>{style.letter}</b>" for style in styles] if lettered else None,
         textfont={"color": INK_ON_COLOR, "size": 10},
@@ -498,21 +543,28 @@ def _transitions(fig: go.Figure, transitions: pd.DataFrame, selected: str | None
             "symbol": [style.symbol for style in styles],
             "size": [(21 if is_chosen else 16) if lettered else (13 if is_chosen else 8) for is_chosen in chosen],
             "color": [style.color for style in styles],
-            "line": {"color": [INK_ON_COLOR if is_chosen else "#ffffff" for is_chosen in chosen], "width": [3 if is_chosen else 1 for is_chosen in chosen]},
+            "line": {"color": "#808080", "width": [4 if is_chosen else 1 for is_chosen in chosen]},
+            "opacity": 1,
         },
         customdata=transitions[["transition_id"]].to_numpy(),
         hoverinfo="text",
         hovertext=[
-            f"<b>{STATE_STYLE[row.from_state].label} → {STATE_STYLE[row.to_state].label}</b>: {shown(row.value, limit=40)}"
-            f"<br>{at(row.x)}<br>{shown(RULE_WORDS.get(row.rule, row.rule.replace('_', ' ')), width=50)}"
+            f"<b>{STATE_STYLE[row.from_state].label} → {STATE_STYLE[row.to_state].label}</b>: "
+            f"{shown(row.value, limit=40)}<br>{at(row.x)}<br>{_rule_words(row.rule)}"
             + ("" if pd.isna(row.posterior) else f"<br>posterior {row.posterior:.3f}")
-            for row in transitions.itertuples()
+            for row in records(transitions)
         ],
         unselected={"marker": {"opacity": 0.45}},
-        name="state change (letter: new state)" if lettered else "state change (shape: new state)",
+        name="state change",
         row=1,
         col=1,
     )
+
+
+def _mark(fig: go.Figure, transitions: pd.DataFrame, selected: str) -> None:
+    for x in transitions.loc[transitions["transition_id"] == selected, "x"]:
+        line = {"color": GREY, "dash": "dot", "width": 2}
+        fig.add_shape(type="line", xref="x", yref="paper", x0=x, x1=x, y0=0, y1=1, line=line, name="selected")
 
 
 def _bands(fig: go.Figure, spans: pd.DataFrame, values: Sequence[str]) -> None:
@@ -528,7 +580,7 @@ def _bands(fig: go.Figure, spans: pd.DataFrame, values: Sequence[str]) -> None:
         fig.add_bar(
             orientation="h",
             base=rows["x0"].tolist(),
-            x=length / pd.Timedelta(milliseconds=1) if is_time(rows["x0"]) else length,
+            x=length.dt.total_seconds() * 1000 if is_time(rows["x0"]) else length,
             y=[row_of[value] for value in rows["value"]],
             width=0.66,
             text=[f"{style.letter}{life}" if life > 0 else style.letter for life in rows["life"]],
@@ -539,13 +591,19 @@ def _bands(fig: go.Figure, spans: pd.DataFrame, values: Sequence[str]) -> None:
             marker={
                 "color": translucent(style.color, 0.12) if style.outlined else style.color,
                 "line": {"color": style.color, "width": 2 if style.outlined else 0},
-                "pattern": {"shape": style.pattern, "fgcolor": INK_ON_COLOR, "fgopacity": 0.45, "size": 7},
+                "pattern": {
+                    "shape": style.pattern,
+                    "fgcolor": INK_ON_COLOR,
+                    "fgopacity": 0.45,
+                    "size": 7,
+                    "solidity": 0.2,
+                },
             },
             hoverinfo="text",
             hovertext=[
                 f"<b>{style.label}</b>: {shown(row.value, limit=40)}<br>{at(row.x0)} to {at(row.x1)}"
                 + (f"<br>life {row.life}" if row.life > 0 else "")
-                for row in rows.itertuples()
+                for row in records(rows)
             ],
             unselected={"marker": {"opacity": 1}},
             name=f"{style.letter} {style.label}",
@@ -569,14 +627,19 @@ def _strip(
             x=rows["x"],
             y=[len(row_of) if name is None else row_of[name] for name in names],
             mode="markers",
-            marker={"symbol": symbol, "size": 7, "color": colors, "line": {"color": colors, "width": 0 if succeeded else 2}},
+            marker={
+                "symbol": symbol,
+                "size": 7,
+                "color": colors,
+                "line": {"color": colors, "width": 0 if succeeded else 2},
+            },
             hoverinfo="text",
             hovertext=[
                 f"<b>{word}</b>, following {'nothing' if name is None else shown(name, limit=40)}<br>{at(x)}"
                 for name, x in zip(names, rows["x"], strict=True)
             ],
             unselected={"marker": {"opacity": 1}},
-            name=f"followed, {word}",
+            name=word,
             row=3,
             col=1,
         )
@@ -585,7 +648,7 @@ def _strip(
 def _flags(fig: go.Figure, decisions: pd.DataFrame, values: Sequence[str]) -> None:
     require(decisions, DECISION_COLUMNS)
     row_of = {value: number for number, value in enumerate(values)}
-    for row in _clocked(decisions, "x").itertuples():
+    for row in records(_clocked(decisions, "x")):
         fig.add_annotation(
             x=row.x,
             y=row_of[row.value],

@@ -19,6 +19,7 @@ from tepa_core.figures.theme import (
     listed,
     method_label,
     method_style,
+    records,
     require,
     shown,
     translucent,
@@ -31,6 +32,7 @@ SUMMARY_COLUMNS = ("method", "phase", "mean", "lo", "hi")
 MPI_COLUMNS = ("method", "phase", "mpi", "lo", "hi")
 COMPARISON_COLUMNS = ("a", "b", "scope", "diff", "lo", "hi", "p_holm", "dz")
 SIGNIFICANT = 0.05
+ROW_PX = 31
 MINUS = "−"
 
 
@@ -96,7 +98,7 @@ def dot_interval(summary: pd.DataFrame, *, highlight_phase: str = REVERSAL, leve
             row=1,
             col=column,
         )
-        polluted = [method != BASELINE and mean < reference for method, mean in zip(part["method"], part["mean"], strict=True)]
+        polluted = ((part["method"] != BASELINE) & (part["mean"] < reference)).tolist()
         colors = [method_style(method).color for method in part["method"]]
         fig.add_scatter(
             x=part["mean"],
@@ -135,7 +137,7 @@ def dot_interval(summary: pd.DataFrame, *, highlight_phase: str = REVERSAL, leve
                 name="no memory",
             )
         _column_title(fig, phase, column, strong=phase == highlight_phase)
-    layout(fig, height=90 + 27 * max(len(methods), 1))
+    layout(fig, height=90 + ROW_PX * max(len(methods), 1))
     fig.update_xaxes(range=[-0.06, 1.06], tickvals=[0, 0.5, 1], ticktext=["0", ".5", "1"], showgrid=True)
     _method_rows(fig, methods)
     _common_x_title(fig, f"Success rate ({level:.0%} interval)")
@@ -187,12 +189,12 @@ def heatmap(summary: pd.DataFrame, *, highlight_phase: str = REVERSAL) -> go.Fig
     require(summary, SUMMARY_COLUMNS)
     methods = method_order(summary, phase=highlight_phase)
     names = list(dict.fromkeys(summary["phase"]))
-    cells = summary.set_index(["method", "phase"])[["mean", "lo", "hi"]]
-    mean = cells["mean"].unstack("phase").reindex(index=methods, columns=names)
+    cells = {(row.method, row.phase): (f"{row.mean:.3f}", f"{row.lo:.3f}", f"{row.hi:.3f}") for row in records(summary)}
+    mean = summary.pivot_table(index="method", columns="phase", values="mean").reindex(index=methods, columns=names)
     hover = [
         [
             f"<b>{method_label(method)}</b>, {shown(phase)}<br>"
-            + ("success {:.3f} [{:.3f}, {:.3f}]".format(*cells.loc[(method, phase)]) if (method, phase) in cells.index else "not run")
+            + ("success {} [{}, {}]".format(*cells[method, phase]) if (method, phase) in cells else "not run")
             for phase in names
         ]
         for method in methods
@@ -213,13 +215,14 @@ def heatmap(summary: pd.DataFrame, *, highlight_phase: str = REVERSAL) -> go.Fig
             hovertext=hover,
         )
     )
-    layout(fig, height=70 + 27 * max(len(methods), 1), x_title="Phase (success rate, 0 to 1)")
+    layout(fig, height=70 + ROW_PX * max(len(methods), 1), x_title="Phase (success rate, 0 to 1)")
     fig.update_xaxes(
-        tickvals=list(range(len(names))), ticktext=[shown(name, limit=14) for name in names], side="bottom", showgrid=False
+        tickvals=list(range(len(names))), ticktext=[shown(name, limit=14) for name in names], showgrid=False
     )
     _method_rows(fig, methods)
     fig.update_yaxes(showgrid=False)
-    return describe(fig, alt=heatmap_alt_text(summary, highlight_phase=highlight_phase), caption=heatmap_caption(summary))
+    alt = heatmap_alt_text(summary, highlight_phase=highlight_phase)
+    return describe(fig, alt=alt, caption=heatmap_caption(summary))
 
 
 def heatmap_alt_text(summary: pd.DataFrame, *, highlight_phase: str = REVERSAL) -> str:
@@ -233,7 +236,7 @@ def heatmap_caption(summary: pd.DataFrame) -> str:
     known = summary.dropna(subset="mean")
     if known.empty:
         return what
-    low = known.loc[known["mean"].idxmin()]
+    low = known.iloc[int(known["mean"].argmin())]
     floor = known.groupby("method")["mean"].min()
     steady = max(in_legend_order(known["method"]), key=lambda method: floor[method])
     return (
@@ -290,7 +293,7 @@ def mpi_bars(mpi: pd.DataFrame, *, level: float = 0.95) -> go.Figure:
             marker={
                 "color": colors,
                 "line": {"width": 0},
-                "pattern": {"shape": ["/" if worse else "" for worse in harmful], "fgcolor": "rgba(255, 255, 255, 0.75)"},
+                "pattern": {"shape": ["/" if worse else "" for worse in harmful], "fgcolor": "#ffffff"},
             },
             error_x={
                 "type": "data",
@@ -307,7 +310,7 @@ def mpi_bars(mpi: pd.DataFrame, *, level: float = 0.95) -> go.Figure:
                 f"<b>{method_label(row.method)}</b>, {shown(row.phase)}<br>MPI {_signed(row.mpi, 3)} "
                 f"[{_signed(row.lo, 3)}, {_signed(row.hi, 3)}]"
                 f"<br>{'worse' if row.mpi > 0 else 'not worse'} than no memory"
-                for row in drawn.itertuples()
+                for row in records(drawn)
             ],
             name="MPI",
             showlegend=False,
@@ -318,17 +321,37 @@ def mpi_bars(mpi: pd.DataFrame, *, level: float = 0.95) -> go.Figure:
     margin = 0.06 * (high - low) or 0.5
     low, high = low - margin, max(high, 0.12 * (high - low)) + margin
     fig.add_shape(
-        type="rect", x0=0, x1=high, y0=0, y1=1, yref="paper", fillcolor=translucent(HARM, 0.12), line_width=0,
-        layer="below", name="worse than no memory",
+        type="rect",
+        x0=0,
+        x1=high,
+        y0=0,
+        y1=1,
+        yref="paper",
+        fillcolor=translucent(HARM, 0.12),
+        line_width=0,
+        layer="below",
+        name="worse than no memory",
     )
     fig.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, yref="paper", line={"color": GREY, "width": 2}, name="no memory")
     for phase in names[1:]:
         fig.add_hline(y=headings[phase] - 0.5, line={"color": GRID, "width": 1})
     for text, x, anchor in (("← better", 0, "left"), ("worse than no memory →", 1, "right")):
         fig.add_annotation(
-            text=text, x=x, xref="paper", xanchor=anchor, y=1, yref="paper", yanchor="bottom", showarrow=False, font_size=12
+            text=text,
+            x=x,
+            xref="paper",
+            xanchor=anchor,
+            y=1,
+            yref="paper",
+            yanchor="bottom",
+            showarrow=False,
+            font_size=12,
         )
-    layout(fig, height=90 + 19 * max(len(ticks), 3), x_title=f"MPI (share of no-memory success lost, {level:.0%} interval)")
+    layout(
+        fig,
+        height=90 + 19 * max(len(ticks), 3),
+        x_title=f"MPI (share of no-memory success lost,<br>{level:.0%} interval)",
+    )
     fig.update_xaxes(range=[low, high], showgrid=True, nticks=6)
     fig.update_yaxes(tickvals=list(range(len(ticks))), ticktext=ticks, range=[len(ticks) - 0.5, -0.6], showgrid=False)
     return describe(fig, alt=mpi_alt_text(mpi), caption=mpi_caption(mpi))
@@ -339,12 +362,13 @@ def mpi_alt_text(mpi: pd.DataFrame) -> str:
     sentences = []
     drawn = _without_baseline(mpi).dropna(subset="mpi")
     for phase, part in drawn.groupby("phase", sort=False):
-        worst, best = part.loc[part["mpi"].idxmax()], part.loc[part["mpi"].idxmin()]
+        worst, best = part.iloc[int(part["mpi"].argmax())], part.iloc[int(part["mpi"].argmin())]
         sentences.append(
             f"{phase}: from {_signed(best['mpi'], 2)} ({method_label(best['method'])}) "
             f"to {_signed(worst['mpi'], 2)} ({method_label(worst['method'])})."
         )
-    return " ".join(["Bar chart of the memory pollution index by phase and method; above zero is worse than no memory.", *sentences])
+    what = "Bar chart of the memory pollution index by phase and method; above zero is worse than no memory."
+    return " ".join([what, *sentences])
 
 
 def mpi_caption(mpi: pd.DataFrame) -> str:
@@ -353,7 +377,7 @@ def mpi_caption(mpi: pd.DataFrame) -> str:
     sentences = ["MPI above zero (hatched) means worse than no memory."]
     harm = drawn[drawn["lo"] > 0].sort_values("mpi", ascending=False)
     if len(harm):
-        cases = [f"{method_label(row.method)} in {row.phase} ({_signed(row.mpi, 2)})" for row in harm.itertuples()]
+        cases = [f"{method_label(row.method)} in {row.phase} ({_signed(row.mpi, 2)})" for row in records(harm)]
         sentences.append(f"Harm beyond the interval: {listed(cases)}.")
     else:
         sentences.append("No method does harm beyond its interval.")
@@ -403,7 +427,7 @@ def forest(comparisons: pd.DataFrame, *, level: float = 0.95) -> go.Figure:
         x=comparisons["diff"],
         y=rows,
         mode="markers+text",
-        text=[f"{_signed(row.diff, 3)}, {p_text(row.p_holm)}" for row in comparisons.itertuples()],
+        text=[f"{_signed(row.diff, 3)}, {p_text(row.p_holm)}" for row in records(comparisons)],
         textposition="top center",
         textfont_size=11,
         cliponaxis=False,
@@ -419,7 +443,7 @@ def forest(comparisons: pd.DataFrame, *, level: float = 0.95) -> go.Figure:
             f"<b>{method_label(row.a)} {MINUS} {method_label(row.b)}</b>, {shown(row.scope)}"
             f"<br>difference {_signed(row.diff, 3)} [{_signed(row.lo, 3)}, {_signed(row.hi, 3)}]"
             f"<br>{p_text(row.p_holm)} (Holm), d<sub>z</sub> {_signed(row.dz, 2)}"
-            for row in comparisons.itertuples()
+            for row in records(comparisons)
         ],
         name="paired difference",
         showlegend=False,
@@ -428,14 +452,16 @@ def forest(comparisons: pd.DataFrame, *, level: float = 0.95) -> go.Figure:
     high = max(comparisons["hi"].max(), 0.0) if rows else 1.0
     # Room for half a printed value beside the outermost points, also on a narrow screen.
     margin = 0.26 * (high - low) or 0.5
-    fig.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, yref="paper", line={"color": GREY, "width": 2}, name="no difference")
-    layout(fig, height=70 + 44 * max(len(rows), 1), x_title=f"Difference in success rate (paired, {level:.0%} interval)")
+    line = {"color": GREY, "width": 2}
+    fig.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, yref="paper", line=line, layer="below", name="no difference")
+    title = f"Difference in success rate<br>(paired, {level:.0%} interval)"
+    layout(fig, height=80 + 50 * max(len(rows), 1), x_title=title)
     fig.update_layout(margin_t=8)
     fig.update_xaxes(range=[low - margin, high + margin], showgrid=True, nticks=6)
     fig.update_yaxes(
         tickvals=rows,
         ticktext=[
-            f"{_difference(row.a, row.b)}<br><i>{shown(row.scope, limit=20)}</i>" for row in comparisons.itertuples()
+            f"{_difference(row.a, row.b)}<br><i>{shown(row.scope, limit=20)}</i>" for row in records(comparisons)
         ],
         range=[len(rows) - 0.5, -0.7],
         showgrid=False,
@@ -448,7 +474,7 @@ def forest_alt_text(comparisons: pd.DataFrame) -> str:
     cases = [
         f"{method_label(row.a)} minus {method_label(row.b)}, {row.scope}: {_signed(row.diff, 3)} "
         f"[{_signed(row.lo, 3)}, {_signed(row.hi, 3)}], {p_text(row.p_holm)}."
-        for row in comparisons.itertuples()
+        for row in records(comparisons)
     ]
     return " ".join(["Forest plot of paired differences in success.", *cases])
 
@@ -531,11 +557,32 @@ def _column_title(fig: go.Figure, phase: str, column: int, *, strong: bool) -> N
     )
     if strong:
         fig.add_shape(
-            type="rect", x0=0, x1=1, xref=f"{axis} domain", y0=0, y1=1, yref="paper", fillcolor=SHADE, line_width=0,
-            layer="below", name="highlighted phase",
+            type="rect",
+            x0=0,
+            x1=1,
+            xref=f"{axis} domain",
+            y0=0,
+            y1=1,
+            yref="paper",
+            fillcolor=SHADE,
+            line_width=0,
+            layer="below",
+            name="highlighted phase",
         )
 
 
 def _common_x_title(fig: go.Figure, title: str) -> None:
-    columns = sum(1 for _ in fig.select_xaxes())
-    fig.update_xaxes(title_text=title, col=(columns + 1) // 2)
+    # One title under all columns; an axis title would stand under one of them.
+    fig.add_annotation(
+        text=title,
+        x=0.5,
+        xref="paper",
+        y=0,
+        yref="paper",
+        yanchor="top",
+        yshift=-24,
+        showarrow=False,
+        font_size=14,
+        name="x title",
+    )
+    fig.update_layout(margin_b=52)

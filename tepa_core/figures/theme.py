@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -204,6 +204,11 @@ def require(df: pd.DataFrame, columns: Sequence[str]) -> None:
         raise ValueError(f"This figure needs the columns {', '.join(missing)}. The table has {present}.")
 
 
+def records(table: pd.DataFrame) -> Iterator[Any]:
+    """Iterate over the rows of a table with its columns as attributes."""
+    return table.itertuples(index=False)
+
+
 def clock(x: pd.Series[Any]) -> pd.Series[Any]:
     """Return an axis column as plotly can place it: times lose their zone and keep their wall clock.
 
@@ -348,12 +353,14 @@ def layout(fig: go.Figure, *, height: int, x_title: str | None = None, y_title: 
             "yref": "container",
             "y": 0,
             "yanchor": "bottom",
-            "xref": "paper",
+            "xref": "container",
             "x": 0,
             "xanchor": "left",
             "title": {"text": ""},
             "font": {"size": 12},
             "bgcolor": "rgba(0, 0, 0, 0)",
+            "traceorder": "normal",
+            "tracegroupgap": 0,
         },
     )
     axis = {"automargin": True, "gridcolor": GRID, "zeroline": False, "linecolor": GRID}

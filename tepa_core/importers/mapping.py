@@ -202,10 +202,10 @@ class EvidenceLog:
         Name of the importer which read the file.
     evidence : DataFrame
         One row per loaded record, in source order: ``seq`` (int64, from 0), ``source_row`` (int64, as in
-        ``Issue.row``), ``event_time`` and ``ingested_at`` (datetime64[us, UTC], the latter NaT when there is none),
-        ``subject`` ("" when unknown), ``key`` (the spelling of its earliest row), ``key_id`` and ``value_id`` (canonical
-        spellings), ``value`` (as in the file), ``supports`` (bool), and ``text``, ``phase``, ``actor``, ``source_ref`` (None when
-        missing). Text columns have dtype object.
+        ``Issue.row``), ``event_time`` and ``ingested_at`` (datetime64[us, UTC]; the latter NaT when there is none),
+        ``subject`` ("" when unknown), ``key`` (in the spelling of its earliest row), ``key_id`` (canonical), ``value``
+        (as in the file), ``value_id`` (canonical), ``supports`` (bool), and ``text``, ``phase``, ``actor``,
+        ``source_ref`` (None when missing). Text columns have dtype object.
     issues : DataFrame
         ``row`` (int64), ``reason`` and ``raw`` of every rejected record, by row.
     badges : dict of str to int
@@ -341,7 +341,8 @@ class _Reasons:
 
 
 def _check_columns(columns: tuple[str, ...], mapping: ColumnMapping) -> None:
-    found = f"Columns found: {', '.join(columns)}."
+    more = f" and {len(columns) - 40} more" if len(columns) > 40 else ""
+    found = f"Columns found: {', '.join(clipped(name, 60) for name in columns[:40])}{more}."
     absent = [column for _, column in mapping.columns if column not in columns]
     absent += [name for _, name in _template(mapping.key_template or "") if name and name not in columns]
     if absent:
@@ -352,7 +353,7 @@ def _check_columns(columns: tuple[str, ...], mapping: ColumnMapping) -> None:
     lacking = mapping.missing(columns)
     if lacking:
         raise ImportRefused(
-            f"The file has no column for: {', '.join(lacking)}. {found} Say which column holds it, as in "
+            f"The file has no column for: {', '.join(lacking)}. {found} Say which column holds each, as in "
             f"{lacking[0]}=COLUMN, or make the key from several columns with a key template such as {{user}}/{{slot}}. "
             "The template file shows every field."
         )
@@ -538,13 +539,14 @@ def _tied(evidence: pd.DataFrame) -> _Flags:
 
 def _issues(table: Table, reasons: _Reasons) -> list[Issue]:
     rows = sorted(reasons.by_row)
-    records = table.frame.iloc[rows].drop(columns=ROW).to_dict("records")
     numbers = table.frame[ROW].to_numpy()
+    records = zip(*(table.frame[name].to_numpy(dtype=object)[rows] for name in table.columns), strict=True)
+    write = json.JSONEncoder(ensure_ascii=False).encode
     return [
         Issue(
             int(numbers[row]),
             "; ".join(reasons.by_row[row]),
-            clipped(json.dumps({str(k): v for k, v in record.items() if v is not None}, ensure_ascii=False)),
+            clipped(write({name: cell for name, cell in zip(table.columns, record, strict=True) if cell is not None})),
         )
         for row, record in zip(rows, records, strict=True)
     ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from tepa_core.lifecycle import Thresholds
 from tepa_core.methods.append_only import AppendOnly
 from tepa_core.methods.base import Method, Setting
 from tepa_core.methods.conflict_aware_recency import ConflictAwareRecency
@@ -22,12 +24,25 @@ from tepa_core.methods.win_stay_lose_shift import WinStayLoseShift
 
 @dataclass(frozen=True, slots=True)
 class MethodEntry:
-    """A method as tables and forms know it. ``lifecycle``: its evidence has precedents and transitions to show."""
+    """A method as tables and forms know it.
+
+    Attributes
+    ----------
+    memory_operation
+        What it does with memory, in a few words.
+    lifecycle
+        Its evidence has precedents and transitions to show.
+    revokes
+        Of a method with a lifecycle: its thresholds may revoke.
+    oracle
+        It is told true phase boundaries.
+    """
 
     id: str
     make: Callable[[Setting], Method]
     memory_operation: str
     lifecycle: bool = False
+    revokes: bool = False
     oracle: bool = False
 
 
@@ -35,7 +50,13 @@ METHODS: Mapping[str, MethodEntry] = MappingProxyType(
     {
         entry.id: entry
         for entry in (
-            MethodEntry("tepa", Tepa, "revokes what evidence contradicts, archives it, lets it return", lifecycle=True),
+            MethodEntry(
+                "tepa",
+                Tepa,
+                "revokes what evidence contradicts, archives it, lets it return",
+                lifecycle=True,
+                revokes=True,
+            ),
             MethodEntry("tepa_norev", TepaNoRev, "TEPA without revocation", lifecycle=True),
             MethodEntry("no_memory", NoMemory, "retrieves nothing"),
             MethodEntry("append_only", AppendOnly, "every stored item stays active"),
@@ -50,3 +71,11 @@ METHODS: Mapping[str, MethodEntry] = MappingProxyType(
         )
     }
 )
+
+
+def thresholds_of(method: str, thresholds: Thresholds) -> Thresholds:
+    """Return the thresholds under which a method's precedents live: TEPA-NoRev's never revoke."""
+    entry = METHODS.get(method)
+    if entry is None or entry.revokes or not entry.lifecycle:
+        return thresholds
+    return dataclasses.replace(thresholds, revokes=False)

@@ -2,6 +2,7 @@
 
 from tepa_core.stats.bootstrap import Interval, bootstrap_mean, bootstrap_means, resample_counts
 from tepa_core.stats.compare import Comparison, cohens_dz, paired_comparison
+from tepa_core.stats.credible import beta_band
 from tepa_core.stats.holm import holm
 from tepa_core.stats.lifecycle_measures import (
     RevocationDelays,
@@ -17,6 +18,7 @@ __all__ = [
     "Comparison",
     "Interval",
     "RevocationDelays",
+    "beta_band",
     "bootstrap_mean",
     "bootstrap_means",
     "cohens_dz",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from tepa_core.streams.controlled import ControlledSpec
 from tepa_core.streams.stream import Stream
@@ -34,8 +34,9 @@ def make_spec(stream: str, world: Mapping[str, float]) -> StreamSpec:
     """
     if stream not in STREAMS:
         raise ValueError(f"{stream} is no stream; the streams are {', '.join(STREAMS)}")
-    spec = STREAMS[stream]
-    kinds = {field.name: type(field.default) for field in dataclasses.fields(spec)}  # type: ignore[arg-type]
+    make: Callable[..., StreamSpec] = STREAMS[stream]
+    parameters: Any = STREAMS[stream]
+    kinds: dict[str, Any] = {field.name: type(field.default) for field in dataclasses.fields(parameters)}
     values: dict[str, float | int] = {}
     for name, value in world.items():
         if name not in kinds:
@@ -43,5 +44,4 @@ def make_spec(stream: str, world: Mapping[str, float]) -> StreamSpec:
         if kinds[name] is int and not float(value).is_integer():
             raise ValueError(f"{name} must be a whole number, not {value}")
         values[name] = kinds[name](value)
-    make: Callable[..., StreamSpec] = spec
     return make(**values)

@@ -36,7 +36,7 @@ from websockets.typing import Subprotocol
 ADDRESS = "127.0.0.1"
 APP = Path(__file__).resolve().parents[2] / "app.py"
 _SECONDS_TO_ANSWER = 60.0
-_SECONDS_TO_END = 10.0
+_SECONDS_TO_END = 5.0
 
 
 class PortError(ValueError):

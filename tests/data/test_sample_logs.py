@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import itertools
 import sys
 import unicodedata
 from collections import Counter, defaultdict
@@ -181,7 +182,7 @@ class TestTravelPreferences:
     def test_the_truth_covers_every_key_without_a_gap(self) -> None:
         assert truth().keys() == {(row["user"], row["key"]) for row in rows(TRAVEL)}
         for spells in truth().values():
-            for (before, _, end), (after, start, _) in zip(spells, spells[1:], strict=False):
+            for (before, _, end), (after, start, _) in itertools.pairwise(spells):
                 assert end == start
                 assert before != after
 
@@ -340,7 +341,7 @@ class TestHeadsOfGovernment:
             terms[tenure.country, tenure.person].append(tenure)
         assert {who: len(held) for who, held in terms.items() if len(held) > 1} == RETURNED
         for held in terms.values():
-            for earlier, later in zip(held, held[1:], strict=False):
+            for earlier, later in itertools.pairwise(held):
                 assert later.start - earlier.end > timedelta(days=150)
 
     def test_each_tenure_is_stated_first_and_last_and_each_july(self) -> None:
@@ -377,9 +378,7 @@ class TestHeadsOfGovernment:
         japan = precedents[precedents["subject"] == "Japan"]
         assert "active" not in set(japan["state"])
 
-    @pytest.mark.skipif(
-        not OFFICE_HOLDERS.exists(), reason="the shared table of office holders is not on this machine"
-    )
+    @pytest.mark.skipif(not OFFICE_HOLDERS.exists(), reason="the shared table of office holders is not on this machine")
     def test_tenures_agree_with_an_independent_table(self) -> None:
         ours = {
             (tenure.country, folded(tenure.person), tenure.start): tenure

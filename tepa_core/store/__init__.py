@@ -1,0 +1,41 @@
+"""The database: evidence stored, lifecycles derived, one function per question."""
+
+from tepa_core.store import queries
+from tepa_core.store.connection import DEFAULT_PATH, PATH_VARIABLE, Store, StoreError, default_path
+from tepa_core.store.lives import (
+    REVOCATION_RULES,
+    KeyLife,
+    UnknownPrecedentError,
+    explanation,
+    in_words_at,
+    key_life,
+    plain,
+    precedent_life,
+)
+from tepa_core.store.queries import RunInfo, UnknownRunError
+from tepa_core.store.write import LogImport, delete_run, precedent_id, rename_run, save_log, save_run
+
+__all__ = [
+    "DEFAULT_PATH",
+    "PATH_VARIABLE",
+    "REVOCATION_RULES",
+    "KeyLife",
+    "LogImport",
+    "RunInfo",
+    "Store",
+    "StoreError",
+    "UnknownPrecedentError",
+    "UnknownRunError",
+    "default_path",
+    "delete_run",
+    "explanation",
+    "in_words_at",
+    "key_life",
+    "plain",
+    "precedent_id",
+    "precedent_life",
+    "queries",
+    "rename_run",
+    "save_log",
+    "save_run",
+]

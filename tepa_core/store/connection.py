@@ -1,0 +1,102 @@
+"""One DuckDB file, one connection for the process, one cursor for each question or write."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+from tepa_core.store.migrate import migrate
+
+#: Names the database file; else `DEFAULT_PATH` under the working folder.
+PATH_VARIABLE: Final = "TEPA_DB"
+DEFAULT_PATH: Final = Path("data") / "tepa.duckdb"
+
+
+class StoreError(RuntimeError):
+    """The database cannot be used; the message says why and what to do."""
+
+
+def default_path() -> Path:
+    """Return the database that the environment names, else the default."""
+    return Path(os.environ.get(PATH_VARIABLE) or DEFAULT_PATH)
+
+
+class Store:
+    """An open database.
+
+    Parameters
+    ----------
+    path
+        File to open; made with its folder when absent.
+
+    Raises
+    ------
+    StoreError
+        If another process holds the file, it is no database of this program, or it cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._writing = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = duckdb.connect(str(path))
+        except duckdb.IOException as error:
+            if "lock" in str(error).lower():
+                raise StoreError(
+                    f"{path} is open in another process. Close the dashboard or command that uses it, "
+                    f"or name another file with --db or {PATH_VARIABLE}."
+                ) from None
+            raise StoreError(f"{path} cannot be opened as a database: {_first_line(error)}") from None
+        except (duckdb.Error, OSError) as error:
+            raise StoreError(f"{path} cannot be opened as a database: {_first_line(error)}") from None
+        try:
+            with self.write() as cursor:
+                changed = migrate(cursor)
+            if changed:
+                self._connection.execute("CHECKPOINT")
+        except (ValueError, duckdb.Error) as error:
+            self._connection.close()
+            raise StoreError(f"{path} cannot be used: {_first_line(error)}") from None
+
+    @contextmanager
+    def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Give a cursor of its own: a shared one returns rows of another thread's question."""
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute("SET TimeZone = 'UTC'")
+            yield cursor
+        finally:
+            cursor.close()
+
+    @contextmanager
+    def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Give a cursor inside a transaction: committed at the end, or nothing of it is kept."""
+        with self._writing, self.read() as cursor:
+            cursor.begin()
+            try:
+                yield cursor
+            except BaseException:
+                cursor.rollback()
+                raise
+            cursor.commit()
+
+    def close(self) -> None:
+        """Close the file, so that another process can open it."""
+        self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

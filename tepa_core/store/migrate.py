@@ -1,0 +1,37 @@
+"""The schema and its versions. A migration is a function of a cursor inside a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+
+import duckdb
+
+
+def _first_schema(cursor: duckdb.DuckDBPyConnection) -> None:
+    cursor.execute(files("tepa_core.store").joinpath("schema.sql").read_text(encoding="utf-8"))
+
+
+#: Version n is reached by MIGRATIONS[n - 1].
+MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (_first_schema,)
+
+
+def migrate(cursor: duckdb.DuckDBPyConnection) -> bool:
+    """Bring the database to the newest version and say whether anything changed.
+
+    Raises
+    ------
+    ValueError
+        If the file was written by a newer program.
+    """
+    cursor.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
+    row = cursor.execute("SELECT max(version) FROM schema_version").fetchone()
+    version = (row[0] if row else None) or 0
+    if version > len(MIGRATIONS):
+        raise ValueError(
+            f"it has schema version {version}, this program knows up to {len(MIGRATIONS)}; use a newer program"
+        )
+    for number in range(version, len(MIGRATIONS)):
+        MIGRATIONS[number](cursor)
+        cursor.execute("INSERT INTO schema_version VALUES (?)", [number + 1])
+    return version < len(MIGRATIONS)

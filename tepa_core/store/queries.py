@@ -1,0 +1,360 @@
+"""One question, one function, one DataFrame (or one frozen record). Everything the pages and the CLI read.
+
+Times come back as the run counts them: tasks (int) in a simulation, UTC timestamps in a log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from tepa_core.experiment import OVERALL, REFERENCE
+from tepa_core.lifecycle import Thresholds
+from tepa_core.store.connection import Store
+
+#: Revocations at one instant that count as a batch: one import or one job, rather than one change of mind.
+BATCH_SIZE = 3
+
+
+class UnknownRunError(ValueError):
+    """There is no such run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What is known of a run without looking at its rows."""
+
+    run_id: str
+    kind: str
+    stream: str
+    name: str
+    created_at: pd.Timestamp
+    program: str
+    spec: Mapping[str, Any]
+    thresholds: Thresholds
+    source: str | None
+    counts: Mapping[str, int]
+    badges: Mapping[str, int]
+    elapsed_s: float
+
+    @property
+    def is_log(self) -> bool:
+        """True for an imported log, whose clock is time instead of tasks."""
+        return self.kind == "log"
+
+
+def _ask(store: Store, sql: str, parameters: Sequence[object] = ()) -> pd.DataFrame:
+    with store.read() as cursor:
+        return cursor.execute(sql, list(parameters)).df()
+
+
+def runs(store: Store) -> pd.DataFrame:
+    """List the runs, the newest first.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``run_id``, ``kind``, ``stream``, ``name``, ``created_at`` (UTC), ``elapsed_s``, ``seeds`` (0 for a log),
+        ``precedents``, ``revoked``, ``source``.
+    """
+    return _ask(
+        store,
+        """
+        SELECT run_id, kind, stream, name, run.created_at, elapsed_s,
+               coalesce(CAST(json_extract(counts, '$.seeds') AS INTEGER), 0) AS seeds,
+               count(precedent_id) AS precedents, count(precedent_id) FILTER (state = 'revoked') AS revoked, source
+        FROM run LEFT JOIN precedent USING (run_id)
+        GROUP BY ALL ORDER BY run.created_at DESC, run_id
+        """,
+    )
+
+
+def run_info(store: Store, run_id: str) -> RunInfo:
+    """Return what is known of one run.
+
+    Raises
+    ------
+    UnknownRunError
+        If there is none; the message says where to look.
+    """
+    with store.read() as cursor:
+        row = cursor.execute(
+            "SELECT run_id, kind, stream, name, created_at, program, spec, thresholds, source, counts, badges, "
+            "elapsed_s FROM run WHERE run_id = ?",
+            [run_id],
+        ).fetchone()
+    if row is None:
+        raise UnknownRunError(f"there is no run {run_id}; the runs page and the command 'runs' list what there is")
+    name = dict(zip(("run_id", "kind", "stream", "name"), row[:4], strict=True))
+    return RunInfo(
+        **name,
+        created_at=pd.Timestamp(row[4]),
+        program=row[5],
+        spec=json.loads(row[6]),
+        thresholds=Thresholds(**json.loads(row[7])),
+        source=row[8],
+        counts=json.loads(row[9]),
+        badges=json.loads(row[10]),
+        elapsed_s=row[11],
+    )
+
+
+def phases(store: Store, run_id: str) -> pd.DataFrame:
+    """Phases of a run: ``phase``, ``start``, ``end`` (exclusive), in the run's clock; no rows when it has none."""
+    frame = _ask(
+        store,
+        'SELECT phase, start_at AS start, end_at AS "end" FROM phase WHERE run_id = ? ORDER BY start_at',
+        [run_id],
+    )
+    return in_clock(frame, ("start", "end"), run_info(store, run_id).is_log)
+
+
+def success_per_seed(store: Store, run_id: str) -> pd.DataFrame:
+    """Mean success of each seed: ``method``, ``seed``, ``phase`` (phases and ``overall``), ``success``."""
+    return _ask(
+        store,
+        """
+        WITH here AS (SELECT * FROM episode WHERE run_id = $1),
+             ordered AS (SELECT phase, min(t) AS start FROM here GROUP BY phase)
+        SELECT method, seed, phase, success FROM (
+            SELECT method, seed, phase, avg(success::INTEGER) AS success, min(t) AS start FROM here GROUP BY ALL
+            UNION ALL
+            SELECT method, seed, $2, avg(success::INTEGER), 1 << 30 FROM here GROUP BY method, seed
+        ) ORDER BY start, method, seed
+        """,
+        [run_id, OVERALL],
+    )
+
+
+def curve_per_seed(store: Store, run_id: str, window: int = 10) -> pd.DataFrame:
+    """Each seed's course: ``method``, ``seed``, ``t``, ``success`` (mean of the last ``window`` tasks), ``size``.
+
+    ``size`` is the active memory in items; the first tasks average over as many as there are.
+    """
+    return _ask(
+        store,
+        """
+        SELECT method, seed, t, size,
+               avg(success::INTEGER) OVER (
+                   PARTITION BY method, seed ORDER BY t ROWS BETWEEN $2 - 1 PRECEDING AND CURRENT ROW) AS success
+        FROM episode WHERE run_id = $1 ORDER BY method, seed, t
+        """,
+        [run_id, window],
+    )
+
+
+def episodes(
+    store: Store, run_id: str, method: str | None = None, seed: int | None = None, key: str | None = None
+) -> pd.DataFrame:
+    """Episodes as stored: ``method``, ``seed``, ``t``, ``phase``, ``key``, ``action``, ``success``, ``followed``, ...
+
+    ``retrieved``, ``exposed`` and ``size`` follow; see `tepa_core.experiment.RunResult`.
+    """
+    return _ask(
+        store,
+        """
+        SELECT method, seed, t, phase, key, action, success, followed, retrieved, exposed, size
+        FROM episode
+        WHERE run_id = $1 AND ($2 IS NULL OR method = $2) AND ($3 IS NULL OR seed = $3) AND ($4 IS NULL OR key = $4)
+        ORDER BY method, seed, t
+        """,
+        [run_id, method, seed, key],
+    )
+
+
+def harm_by_key(store: Store, run_id: str, method: str, limit: int = 3) -> pd.DataFrame:
+    """Keys on which a method loses most against no memory, per seed and summed over tasks.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``key``, ``phase``, ``lost`` (successes per seed that no memory has and the method has not, at least 0),
+        ``exposed`` (share of tasks with a stale value retrieved), ``tasks`` (per seed), the largest loss first.
+    """
+    return _ask(
+        store,
+        f"""
+        WITH per AS (
+            SELECT key, phase, method, sum(success::INTEGER) AS won, avg(exposed::INTEGER) AS exposed, count(*) AS n,
+                   count(DISTINCT seed) AS seeds
+            FROM episode WHERE run_id = $1 AND method IN ($2, '{REFERENCE}') GROUP BY ALL)
+        SELECT a.key, a.phase, (b.won - a.won) / a.seeds AS lost, a.exposed, a.n / a.seeds AS tasks
+        FROM per a JOIN per b USING (key, phase)
+        WHERE a.method = $2 AND b.method = '{REFERENCE}' AND b.won > a.won
+        ORDER BY lost DESC, key LIMIT $3
+        """,  # noqa: S608 - the only text put in is a constant of the program
+        [run_id, method, limit],
+    )
+
+
+def lanes(store: Store, run_id: str) -> pd.DataFrame:
+    """Which lifecycles a run has: ``method``, ``seed`` (one row each; a log has one row with '' and 0)."""
+    return _ask(store, "SELECT DISTINCT method, seed FROM precedent WHERE run_id = ? ORDER BY 1, 2", [run_id])
+
+
+def keys(
+    store: Store, run_id: str, method: str = "", seed: int = 0, search: str | None = None, limit: int = 1000
+) -> pd.DataFrame:
+    """Conflict keys of one lane, those with most transitions first.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``subject``, ``key``, ``key_id``, ``n_values``, ``revocations``, ``lives`` (activations), ``active`` (the Active
+        value, missing if none). ``search`` matches key, subject and values, without regard to case.
+    """
+    return _ask(
+        store,
+        """
+        SELECT subject, any_value(key) AS key, key_id, count(*) AS n_values,
+               CAST(coalesce(sum(revocations), 0) AS BIGINT) AS revocations, CAST(sum(lives) AS BIGINT) AS lives,
+               max(value) FILTER (state = 'active') AS active
+        FROM precedent LEFT JOIN (
+            SELECT precedent_id, count(*) AS revocations FROM transition
+            WHERE run_id = $1 AND to_state = 'revoked' GROUP BY ALL) USING (precedent_id)
+        WHERE run_id = $1 AND method = $2 AND seed = $3
+        GROUP BY subject, key_id
+        HAVING $4 IS NULL OR contains(lower(concat_ws(' ', subject, any_value(key), string_agg(value, ' '))), lower($4))
+        ORDER BY revocations DESC, lives DESC, subject, key_id LIMIT $5
+        """,
+        [run_id, method, seed, search, limit],
+    )
+
+
+def precedents(
+    store: Store,
+    run_id: str,
+    *,
+    state: str | None = None,
+    key: str | None = None,
+    method: str | None = None,
+    seed: int | None = None,
+    subject: str | None = None,
+    rule: str | None = None,
+    batch: bool = False,
+    search: str | None = None,
+) -> pd.DataFrame:
+    """Precedents of a run, filtered.
+
+    Parameters
+    ----------
+    state
+        ``candidate``, ``hypothesis``, ``active``, ``deprecated`` or ``revoked``.
+    rule
+        The rule of the last transition.
+    batch
+        Only those whose last revocation shares its instant with at least two others (logs only).
+    search
+        Text looked for, without regard to case, in subject, key, value and the text of the evidence on the key.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The stored columns with ``id``; ``created_at``, ``changed_at`` and ``revoked_at`` in the run's clock; and
+        ``batch_size``, the revocations of the run at the instant of its last one (1 in a simulation).
+    """
+    is_log = run_info(store, run_id).is_log
+    frame = _ask(
+        store,
+        """
+        WITH falls AS (
+            SELECT occurred, count(*) AS batch_size FROM transition
+            WHERE run_id = $1 AND to_state = 'revoked' GROUP BY occurred),
+        hits AS (
+            SELECT DISTINCT method, seed, subject, key_id FROM evidence
+            WHERE run_id = $1 AND $9 IS NOT NULL AND contains(lower(coalesce(text, '')), lower($9)))
+        SELECT precedent_id AS id, p.method, p.seed, p.subject, key, p.key_id, value, value_id,
+               CASE WHEN deprecated THEN 'deprecated' ELSE state END AS state, support, conflict, trial_support,
+               trial_conflict, posterior, rule, lives, created_at, changed_at, revoked_at,
+               CASE WHEN $10 AND revoked_at IS NOT NULL THEN falls.batch_size ELSE 1 END AS batch_size
+        FROM precedent p LEFT JOIN falls ON falls.occurred = p.revoked_at
+             LEFT JOIN hits h USING (method, seed, subject, key_id)
+        WHERE run_id = $1
+          AND ($2 IS NULL OR (CASE WHEN deprecated THEN 'deprecated' ELSE state END) = $2
+               OR ($2 = 'active' AND state = 'active'))
+          AND ($3 IS NULL OR key = $3 OR p.key_id = $3)
+          AND ($4 IS NULL OR p.method = $4) AND ($5 IS NULL OR p.seed = $5) AND ($6 IS NULL OR p.subject = $6)
+          AND ($7 IS NULL OR rule = $7)
+          AND (NOT $8 OR ($10 AND falls.batch_size >= $11))
+          AND ($9 IS NULL OR h.key_id IS NOT NULL
+               OR contains(lower(concat_ws(' ', p.subject, key, value)), lower($9)))
+        ORDER BY p.method, p.seed, p.subject, p.key_id, created_at, value_id
+        """,
+        [run_id, state, key, method, seed, subject, rule, batch, search or None, is_log, BATCH_SIZE],
+    )
+    return in_clock(frame, ("created_at", "changed_at", "revoked_at"), is_log)
+
+
+def transitions(store: Store, run_id: str, precedent_id: str) -> pd.DataFrame:
+    """Transitions of one precedent in order: the stored columns, ``occurred`` in the run's clock."""
+    frame = _ask(
+        store,
+        """
+        SELECT transition_id, precedent_id, number, seq, occurred, from_state, to_state, rule, life, support, conflict,
+               recent_window AS "window", trial_support, trial_conflict, posterior
+        FROM transition WHERE run_id = ? AND precedent_id = ? ORDER BY number
+        """,
+        [run_id, precedent_id],
+    )
+    return in_clock(frame, ("occurred",), run_info(store, run_id).is_log)
+
+
+def state_counts(store: Store, run_id: str) -> dict[str, int]:
+    """How many precedents of a run stand in each state, deprecated ones counted as active."""
+    frame = _ask(store, "SELECT state, count(*) AS n FROM precedent WHERE run_id = ? GROUP BY 1 ORDER BY 1", [run_id])
+    return dict(zip(frame["state"], frame["n"].astype(int), strict=True))
+
+
+def revocations(store: Store, run_id: str, method: str = "tepa") -> pd.DataFrame:
+    """List what fell and rose: ``seed``, ``occurred`` (task), ``key``, ``value``, ``to_state``, ``rule``."""
+    return _ask(
+        store,
+        """
+        SELECT seed, occurred, key, value, to_state, t.rule
+        FROM transition t JOIN precedent p USING (run_id, precedent_id)
+        WHERE run_id = ? AND method = ? AND to_state IN ('revoked', 'active') ORDER BY seed, occurred, number
+        """,
+        [run_id, method],
+    )
+
+
+def truth(store: Store, run_id: str) -> pd.DataFrame:
+    """Return what was right when, for measures only: ``seed``, ``key``, ``value``, ``start``, ``end`` (tasks)."""
+    return _ask(
+        store,
+        'SELECT seed, key, value, start_at AS start, end_at AS "end" FROM truth WHERE run_id = ? ORDER BY ALL',
+        [run_id],
+    )
+
+
+def evidence_of_key(store: Store, run_id: str, method: str, seed: int, subject: str, key_id: str) -> pd.DataFrame:
+    """Evidence on one conflict key in source order: the stored columns, ``occurred`` and ``arrived`` as integers."""
+    return _ask(
+        store,
+        """
+        SELECT seq, occurred, arrived, subject, key, key_id, value, value_id, supports, text, phase, actor, source_ref,
+               source_row
+        FROM evidence WHERE run_id = ? AND method = ? AND seed = ? AND subject = ? AND key_id = ? ORDER BY seq
+        """,
+        [run_id, method, seed, subject, key_id],
+    )
+
+
+def issues(store: Store, run_id: str) -> pd.DataFrame:
+    """Rejected rows of an import: ``row``, ``reason``, ``raw``."""
+    return _ask(
+        store,
+        'SELECT source_row AS "row", reason, raw FROM import_issue WHERE run_id = ? ORDER BY source_row',
+        [run_id],
+    )
+
+
+def in_clock(frame: pd.DataFrame, columns: Sequence[str], is_log: bool) -> pd.DataFrame:
+    """Turn stored integers into what a person reads: UTC timestamps in a log, tasks in a simulation."""
+    if not is_log:
+        return frame
+    return frame.assign(**{name: pd.to_datetime(frame[name], unit="us", utc=True) for name in columns})

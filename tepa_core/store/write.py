@@ -1,0 +1,303 @@
+"""Writes: each one transaction, each idempotent, the derived tables always made anew from the evidence."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+
+from tepa_core import __version__
+from tepa_core.experiment import RunResult
+from tepa_core.lifecycle import Thresholds, encode, replay, tables
+from tepa_core.methods import METHODS, thresholds_of
+from tepa_core.store.connection import Store
+from tepa_core.store.queries import BATCH_SIZE
+
+_TABLES = ("run", "phase", "episode", "truth", "evidence", "precedent", "transition", "import_issue")
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, sort_keys=True, ensure_ascii=False)
+
+
+def _insert(cursor: duckdb.DuckDBPyConnection, table: str, run_id: str, frame: pd.DataFrame) -> None:
+    """Append a frame whose columns carry the names of the table's columns."""
+    if frame.empty:
+        return
+    columns = ", ".join(f'"{name}"' for name in frame.columns)
+    cursor.register("incoming", frame)
+    # Table and column names are this module's own; the run id is bound.
+    cursor.execute(f'INSERT INTO "{table}" (run_id, {columns}) SELECT ?, {columns} FROM incoming', [run_id])  # noqa: S608
+    cursor.unregister("incoming")
+
+
+def _remove(cursor: duckdb.DuckDBPyConnection, run_id: str) -> int:
+    row = cursor.execute("SELECT count(*) FROM run WHERE run_id = ?", [run_id]).fetchone()
+    for table in _TABLES:
+        cursor.execute(f'DELETE FROM "{table}" WHERE run_id = ?', [run_id])  # noqa: S608
+    return int(row[0]) if row else 0
+
+
+def delete_run(store: Store, run_id: str) -> bool:
+    """Delete a run with everything that belongs to it; False when there is none."""
+    with store.write() as cursor:
+        return _remove(cursor, run_id) > 0
+
+
+def rename_run(store: Store, run_id: str, name: str) -> None:
+    """Give a run another name.
+
+    Raises
+    ------
+    ValueError
+        If the name is blank.
+    """
+    if not name.strip():
+        raise ValueError("a run needs a name; type at least one letter")
+    with store.write() as cursor:
+        cursor.execute("UPDATE run SET name = ? WHERE run_id = ?", [name.strip(), run_id])
+
+
+def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
+    """Store a finished simulation with its precedents; the same spec replaces itself.
+
+    Returns
+    -------
+    str
+        The id of the run.
+    """
+    spec = result.spec
+    run_id = spec.run_id
+    evidence = result.evidence.rename(columns={"t": "occurred"}).assign(
+        arrived=result.evidence["t"],
+        subject="",
+        key_id=result.evidence["key"],
+        value_id=result.evidence["value"],
+    )
+    with store.write() as cursor:
+        kept = cursor.execute("SELECT name, created_at FROM run WHERE run_id = ?", [run_id]).fetchone()
+        _remove(cursor, run_id)
+        _insert(
+            cursor,
+            "run",
+            run_id,
+            _run_row(
+                kind="simulation",
+                stream=spec.stream,
+                name=name or (kept[0] if kept else f"{spec.stream_spec.title}, {spec.seeds} seeds"),
+                spec=spec.as_dict(),
+                thresholds=spec.thresholds,
+                source=None,
+                counts={"seeds": spec.seeds, "tasks": int(result.phases["end"].max())},
+                badges={},
+                elapsed_s=result.elapsed,
+            ),
+        )
+        _insert(cursor, "phase", run_id, result.phases.rename(columns={"start": "start_at", "end": "end_at"}))
+        _insert(cursor, "episode", run_id, result.episodes)
+        _insert(cursor, "truth", run_id, result.truth.rename(columns={"start": "start_at", "end": "end_at"}))
+        _insert(cursor, "evidence", run_id, evidence)
+        for method in spec.methods:
+            if METHODS[method].lifecycle:
+                lane = evidence[evidence["method"] == method]
+                _derive(cursor, run_id, lane, thresholds_of(method, spec.thresholds))
+    return run_id
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LogImport:
+    """An evidence log ready to be stored, as the importers leave it.
+
+    Attributes
+    ----------
+    source
+        Name of the file, without its folder.
+    digest
+        SHA-256 of its bytes.
+    format
+        Id of the format.
+    mapping
+        JSON-ready description of the column mapping.
+    evidence
+        ``seq``, ``event_time``, ``ingested_at``, ``subject``, ``key``, ``key_id``, ``value``, ``value_id``,
+        ``supports``, ``text``, ``phase``, ``actor``, ``source_ref``, ``source_row``.
+    issues
+        ``row``, ``reason``, ``raw``.
+    read, loaded, rejected
+        Counts of rows.
+    badges
+        Counts of what a reader should know.
+    """
+
+    source: str
+    digest: str
+    format: str
+    mapping: Mapping[str, Any]
+    evidence: pd.DataFrame
+    issues: pd.DataFrame
+    read: int
+    loaded: int
+    rejected: int
+    badges: Mapping[str, int]
+
+
+def log_run_id(source: str, digest: str, mapping: Mapping[str, Any], thresholds: Thresholds) -> str:
+    """Return the id of a log: the same bytes under the same mapping and thresholds are the same run."""
+    content = _json([digest, mapping, dataclasses.asdict(thresholds)])
+    stem = re.sub(r"[^a-z0-9]+", "-", Path(source).stem.lower()).strip("-") or "log"
+    return f"{stem[:40]}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+
+
+def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | None = None, elapsed: float = 0) -> str:
+    """Store an evidence log with its precedents, all or nothing; the same file replaces itself.
+
+    Returns
+    -------
+    str
+        The id of the run.
+
+    Raises
+    ------
+    ValueError
+        If no row was loaded.
+    """
+    if log.loaded == 0:
+        raise ValueError(f"{log.source} has no row that can be loaded; {log.rejected} rejected, nothing was written")
+    run_id = log_run_id(log.source, log.digest, log.mapping, thresholds)
+    at = _microseconds(log.evidence["event_time"])
+    arrived = log.evidence["ingested_at"]
+    # Without a time of arrival the order of the file is the order of arrival.
+    arrival = (
+        log.evidence["seq"].astype("int64")
+        if arrived.isna().all()
+        else _microseconds(arrived.fillna(log.evidence["event_time"]))
+    )
+    evidence = log.evidence.drop(columns=["event_time", "ingested_at"]).assign(
+        method="", seed=0, occurred=at, arrived=arrival
+    )
+    with store.write() as cursor:
+        _remove(cursor, run_id)
+        _insert(
+            cursor,
+            "run",
+            run_id,
+            _run_row(
+                kind="log",
+                stream="log",
+                name=name or log.source,
+                spec={"format": log.format, "mapping": dict(log.mapping), "digest": log.digest},
+                thresholds=thresholds,
+                source=log.source,
+                counts={
+                    "read": log.read,
+                    "loaded": log.loaded,
+                    "rejected": log.rejected,
+                    "arrival_times": int(arrived.notna().sum()),
+                },
+                badges=dict(log.badges),
+                elapsed_s=elapsed,
+            ),
+        )
+        _insert(cursor, "phase", run_id, _log_phases(evidence))
+        _insert(cursor, "evidence", run_id, evidence)
+        _insert(cursor, "import_issue", run_id, log.issues.rename(columns={"row": "source_row"}))
+        batches = _derive(cursor, run_id, evidence, thresholds)
+        if batches:
+            cursor.execute(
+                "UPDATE run SET badges = ? WHERE run_id = ?",
+                [_json({**log.badges, "batch_revocation": batches}), run_id],
+            )
+    return run_id
+
+
+def _microseconds(times: pd.Series[Any]) -> pd.Series[int]:
+    numbers: pd.Series[int] = times.dt.as_unit("us").astype("int64")
+    return numbers
+
+
+def _run_row(
+    *,
+    kind: str,
+    stream: str,
+    name: str,
+    spec: Mapping[str, Any],
+    thresholds: Thresholds,
+    source: str | None,
+    counts: Mapping[str, int],
+    badges: Mapping[str, int],
+    elapsed_s: float,
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "kind": kind,
+                "stream": stream,
+                "name": name,
+                "created_at": dt.datetime.now(dt.UTC),
+                "program": __version__,
+                "spec": _json(spec),
+                "thresholds": _json(dataclasses.asdict(thresholds)),
+                "source": source,
+                "counts": _json(counts),
+                "badges": _json(badges),
+                "elapsed_s": elapsed_s,
+            }
+        ]
+    )
+
+
+def _log_phases(evidence: pd.DataFrame) -> pd.DataFrame:
+    """Phases named by a log, as spans of time; none when their spans overlap, since then they are no phases."""
+    named = evidence[evidence["phase"].notna()]
+    spans = named.groupby("phase", observed=True)["occurred"].agg(["min", "max"]).sort_values("min").reset_index()
+    if len(spans) == 0 or (spans["min"].to_numpy()[1:] <= spans["max"].to_numpy()[:-1]).any():
+        return pd.DataFrame(columns=["phase", "start_at", "end_at"])
+    ends = [*spans["min"].tolist()[1:], int(spans["max"].iloc[-1]) + 1]
+    return pd.DataFrame({"phase": spans["phase"], "start_at": spans["min"], "end_at": ends})
+
+
+def _derive(cursor: duckdb.DuckDBPyConnection, run_id: str, evidence: pd.DataFrame, thresholds: Thresholds) -> int:
+    """Replay evidence into the derived tables; return how many revocations came in batches."""
+    lanes = evidence.assign(subject=evidence["seed"].astype(str) + "\x1f" + evidence["subject"].astype(str))
+    log, labels = encode(lanes, time="occurred")
+    precedents, transitions = tables(log, labels, replay(log, thresholds), thresholds)
+    first = evidence.take(precedents["first"].to_numpy())
+    ids = np.array(
+        [
+            precedent_id(*parts)
+            for parts in zip(
+                first["method"], first["seed"], first["subject"], first["key_id"], first["value_id"], strict=True
+            )
+        ],
+        object,
+    )
+    precedents = precedents.drop(columns=["first", "subject"]).assign(
+        precedent_id=ids,
+        method=first["method"].to_numpy(object),
+        seed=first["seed"].to_numpy(),
+        subject=first["subject"].to_numpy(object),
+        key=first["key"].to_numpy(object),
+        value=first["value"].to_numpy(object),
+    )
+    _insert(cursor, "precedent", run_id, precedents)
+    owner = ids[transitions["precedent"].to_numpy()]
+    transitions = transitions.rename(columns={"time": "occurred", "window": "recent_window"}).assign(precedent_id=owner)
+    transitions["transition_id"] = transitions["precedent_id"] + "." + transitions["number"].astype(str)
+    _insert(cursor, "transition", run_id, transitions.drop(columns=["precedent"]))
+    sizes = transitions[transitions["to_state"] == "revoked"].groupby("occurred").size()
+    return int(sizes[sizes >= BATCH_SIZE].sum())
+
+
+def precedent_id(method: str, seed: int, subject: str, key_id: str, value_id: str) -> str:
+    """Return the stable id of a precedent: what it is about decides it, never its position."""
+    content = "\x1f".join((method, str(seed), subject, key_id, value_id))
+    return "p" + hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
