@@ -6,6 +6,7 @@ from tepa_core.experiment.spec import RunSpec
 from tepa_core.experiment.summary import (
     OVERALL,
     REFERENCE,
+    curve_summary,
     paired_comparisons,
     pollution_summary,
     success_summary,
@@ -18,6 +19,7 @@ __all__ = [
     "Progress",
     "RunResult",
     "RunSpec",
+    "curve_summary",
     "paired_comparisons",
     "play",
     "pollution_summary",

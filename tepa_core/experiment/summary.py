@@ -110,3 +110,27 @@ def paired_comparisons(
     frame = pd.DataFrame(rows, columns=["a", "b", "scope", "diff", "lo", "hi", "p", "dz"])
     frame.insert(7, "p_holm", holm(frame["p"].to_numpy()) if len(frame) else [])
     return frame
+
+
+def curve_summary(course: pd.DataFrame, quantity: str = "success", level: float = 0.95) -> pd.DataFrame:
+    """Mean course over the tasks with pointwise bootstrap bands over seeds (Fig. 2, Fig. 6).
+
+    Parameters
+    ----------
+    course
+        ``method``, ``seed``, ``t`` and the quantity, one row per task.
+    quantity
+        The column to average.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``method``, ``t``, ``mean``, ``lo``, ``hi``.
+    """
+    rows = []
+    for method, part in course.groupby("method", observed=True, sort=False):
+        table = part.pivot(index="seed", columns="t", values=quantity)
+        # A band on a screen needs no ten thousand resamples.
+        lo, hi, mean = bootstrap_means(table.to_numpy(np.float64), _generator(), level=level, resamples=2_000)
+        rows.append(pd.DataFrame({"method": method, "t": table.columns, "mean": mean, "lo": lo, "hi": hi}))
+    return pd.concat(rows, ignore_index=True)

@@ -12,6 +12,7 @@ from tepa_core.figures.theme import (
     describe,
     in_legend_order,
     layout,
+    legend_below,
     listed,
     method_label,
     method_style,
@@ -23,7 +24,7 @@ from tepa_core.figures.theme import (
 )
 
 HIGHLIGHT = ("tepa", "append_only", "no_memory")
-LINE_PX = 15
+LINE_PX = 17
 LONGEST_DIRECT_LABEL = 16
 PLOT_PX = 290
 
@@ -187,8 +188,8 @@ def _directly_labelled(curve: pd.DataFrame, highlight: Sequence[str]) -> list[st
 
 def _layout(fig: go.Figure, curve: pd.DataFrame, highlight: Sequence[str], *, x_title: str, y_title: str) -> None:
     labelled = _directly_labelled(curve, highlight)
-    in_legend = curve["method"].nunique() - len(labelled)
-    layout(fig, height=PLOT_PX + 80 + 8 * in_legend, x_title=x_title, y_title=y_title)
+    layout(fig, height=PLOT_PX, x_title=x_title, y_title=y_title)
+    legend_below(fig, plot_px=PLOT_PX)
     # Text beside the plot does not push the margin, so its room is reserved.
     fig.update_layout(margin_r=max([8, *(16 + 7 * len(method_label(method)) for method in labelled)]))
 

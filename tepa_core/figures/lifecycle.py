@@ -24,6 +24,7 @@ from tepa_core.figures.theme import (
     describe,
     is_time,
     layout,
+    legend_below,
     listed,
     records,
     require,
@@ -213,7 +214,8 @@ def lifecycle(
             text="No evidence for this key.", xref="paper", yref="paper", x=0.5, y=0.6, showarrow=False, font_size=14
         )
 
-    layout(fig, height=total + 190)
+    layout(fig, height=total)
+    legend_below(fig, plot_px=total)
     fig.update_layout(barmode="overlay", uniformtext={"mode": "hide", "minsize": 11})
     fig.update_layout(margin_r=18 + 7 * max([5, *(len(shown(v)) for v in values)]) if direct else 56)
     fig.update_xaxes(showgrid=False, **({"type": "date"} if is_time(spans["x0"]) or is_time(posterior["x"]) else {}))

@@ -104,6 +104,7 @@ def dot_interval(summary: pd.DataFrame, *, highlight_phase: str = REVERSAL, leve
             x=part["mean"],
             y=rows,
             mode="markers",
+            cliponaxis=False,
             marker={
                 "color": colors,
                 "size": 10,
@@ -138,7 +139,7 @@ def dot_interval(summary: pd.DataFrame, *, highlight_phase: str = REVERSAL, leve
             )
         _column_title(fig, phase, column, strong=phase == highlight_phase)
     layout(fig, height=90 + ROW_PX * max(len(methods), 1))
-    fig.update_xaxes(range=[-0.06, 1.06], tickvals=[0, 0.5, 1], ticktext=["0", ".5", "1"], showgrid=True)
+    fig.update_xaxes(range=[-0.08, 1.08], tickvals=[0, 0.5, 1], ticktext=["0", ".5", "1"], showgrid=True)
     _method_rows(fig, methods)
     _common_x_title(fig, f"Success rate ({level:.0%} interval)")
     return describe(
@@ -350,7 +351,7 @@ def mpi_bars(mpi: pd.DataFrame, *, level: float = 0.95) -> go.Figure:
     layout(
         fig,
         height=90 + 19 * max(len(ticks), 3),
-        x_title=f"MPI (share of no-memory success lost,<br>{level:.0%} interval)",
+        x_title=f"MPI: share of success lost<br>({level:.0%} interval)",
     )
     fig.update_xaxes(range=[low, high], showgrid=True, nticks=6)
     fig.update_yaxes(tickvals=list(range(len(ticks))), ticktext=ticks, range=[len(ticks) - 0.5, -0.6], showgrid=False)

@@ -26,7 +26,11 @@ INK_ON_COLOR = "#000000"
 
 # The narrowest plot a label has to fit into: a telephone, less axis labels and margins.
 NARROWEST_PLOT_PX = 230
+NARROWEST_PAGE_PX = 300.0
 CHARACTER_PX = 6.6
+AXIS_TITLE_PX = 54
+LEGEND_ROW_PX = 19
+LEGEND_ITEM_PX = 45
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,20 +352,6 @@ def layout(fig: go.Figure, *, height: int, x_title: str | None = None, y_title: 
         margin={"l": 8, "r": 8, "t": 26, "b": 8, "pad": 2},
         hovermode="closest",
         hoverlabel={"align": "left", "namelength": -1},
-        legend={
-            "orientation": "h",
-            "yref": "container",
-            "y": 0,
-            "yanchor": "bottom",
-            "xref": "container",
-            "x": 0,
-            "xanchor": "left",
-            "title": {"text": ""},
-            "font": {"size": 12},
-            "bgcolor": "rgba(0, 0, 0, 0)",
-            "traceorder": "normal",
-            "tracegroupgap": 0,
-        },
     )
     axis = {"automargin": True, "gridcolor": GRID, "zeroline": False, "linecolor": GRID}
     fig.update_xaxes(**axis, title_standoff=6)
@@ -370,6 +360,53 @@ def layout(fig: go.Figure, *, height: int, x_title: str | None = None, y_title: 
         fig.update_xaxes(title_text=x_title)
     if y_title is not None:
         fig.update_yaxes(title_text=y_title)
+    return fig
+
+
+def legend_below(fig: go.Figure, *, plot_px: int) -> go.Figure:
+    """Put the legend under the axis title and size the figure so that the plot keeps its height on a telephone.
+
+    Plotly takes the room of the legend from the plot, so the height includes the rows it breaks into there.
+
+    Parameters
+    ----------
+    fig
+        A figure whose traces are all added; changed in place.
+    plot_px
+        Height that the plot keeps, in pixels.
+
+    Returns
+    -------
+    go.Figure
+        The same figure.
+    """
+    rows, used = 0, NARROWEST_PAGE_PX
+    for number, trace in enumerate(fig.data):
+        if trace.showlegend is False:
+            continue
+        # Plotly stacks the members of a group; a group of its own lets each entry flow to the next free place.
+        if trace.legendgroup is None:
+            trace.legendgroup = f"own {number}"
+        width = LEGEND_ITEM_PX + CHARACTER_PX * len(trace.name)
+        if used + width > NARROWEST_PAGE_PX:
+            rows, used = rows + 1, 0.0
+        used += width
+    gap = AXIS_TITLE_PX / plot_px
+    # A legend that starts left of the plot may use the whole width of the page (plotly moves it inside).
+    fig.update_layout(
+        height=plot_px + 34 + AXIS_TITLE_PX + LEGEND_ROW_PX * rows,
+        legend={
+            "orientation": "h",
+            "x": -0.001,
+            "xanchor": "left",
+            "y": -gap,
+            "yanchor": "top",
+            "traceorder": "grouped",
+            "tracegroupgap": 0,
+            "font": {"size": 12},
+            "bgcolor": "rgba(0, 0, 0, 0)",
+        },
+    )
     return fig
 
 

@@ -1,0 +1,46 @@
+"""The router: the page table and the frame that every page shares. No data access here."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from tepa_core.ui import widgets
+
+ICON = Path(__file__).parent / "tepa_core" / "ui" / "icon.svg"
+
+#: Section -> file, title, icon, the question that the page answers.
+PAGES = {
+    "Explore": [
+        ("explore/overview", "Overview", "monitoring", "Is memory helping or hurting, where, and why?"),
+        ("explore/phases", "Phases", "bar_chart", "Which method survives which phase, and is the difference real?"),
+        ("explore/lifecycle", "Lifecycle", "timeline", "What happened to this memory?"),
+    ],
+    "Audit": [
+        ("audit/archive", "Archive", "inventory_2", "Which revocations should a person look at?"),
+    ],
+    "Data": [
+        ("data/run", "Run", "play_circle", "Start an experiment, or manage the runs there are."),
+        ("data/import", "Import", "upload_file", "Bring your own evidence log."),
+    ],
+}
+
+st.set_page_config(page_title="TEPA audit", page_icon=str(ICON), layout="wide")
+questions = {title: question for rows in PAGES.values() for _, title, _, question in rows}
+page = st.navigation(
+    {
+        section: [
+            st.Page(
+                f"pages/{path}.py",
+                title=title,
+                icon=f":material/{icon}:",
+                url_path=path.split("/")[1],
+                default=title == "Overview",
+                help=question,
+            )
+            for path, title, icon, question in rows
+        ]
+        for section, rows in PAGES.items()
+    }
+)
+widgets.frame(page.title, questions[page.title])
+page.run()

@@ -1,0 +1,195 @@
+"""From a log file to a stored run: the one place where importers and the database meet."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tepa_core.experiment import Progress
+from tepa_core.importers import ColumnMapping, EvidenceLog, ImportRefused, Table, apply, open_log
+from tepa_core.lifecycle import PRESETS, Thresholds
+from tepa_core.store import LogImport, Store, queries, save_log
+
+__all__ = ["ImportReport", "import_log", "preview"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImportReport:
+    """What an import did.
+
+    Attributes
+    ----------
+    run_id
+        The stored run.
+    format
+        Name of the importer that read the file.
+    read, loaded, rejected
+        Counts of records; ``read == loaded + rejected``.
+    issues
+        ``row``, ``reason``, ``raw`` of every rejected record.
+    badges
+        Counts of what a reader should know: those of `tepa_core.importers.EvidenceLog`, and ``batch_revocation``,
+        the revocations that share their instant with at least two others.
+    precedents
+        How many precedents the log makes.
+    states
+        Precedents by state; deprecated ones count as active.
+    elapsed
+        Seconds from opening the file to the committed run.
+    """
+
+    run_id: str
+    format: str
+    read: int
+    loaded: int
+    rejected: int
+    issues: pd.DataFrame
+    badges: Mapping[str, int]
+    precedents: int
+    states: Mapping[str, int]
+    elapsed: float
+
+
+def preview(
+    path: Path,
+    *,
+    format: str = "auto",
+    mapping: ColumnMapping | None = None,
+    tz: str | None = None,
+    guess: bool = True,
+) -> EvidenceLog:
+    """Read a log file into canonical evidence and issues; nothing is stored.
+
+    Parameters
+    ----------
+    path
+        The file.
+    format
+        Name of an importer, or ``auto`` to detect it.
+    mapping
+        Which column holds which field.
+    tz
+        IANA name of the zone of times without an offset; that of the mapping when left out.
+    guess
+        Fields that the mapping leaves out are found by the usual names of columns. False takes the mapping as it is.
+
+    Raises
+    ------
+    ImportRefused
+        If the file cannot be read, or a required field has no column.
+    """
+    table = open_log(path, format)
+    return apply(table, _resolved(table, mapping, tz, guess))
+
+
+def import_log(
+    store: Store,
+    path: Path,
+    *,
+    format: str = "auto",
+    mapping: ColumnMapping | None = None,
+    preset: str = "default",
+    thresholds: Thresholds | None = None,
+    name: str | None = None,
+    source: str | None = None,
+    tz: str | None = None,
+    guess: bool = True,
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Read a log file and store it with its precedents, all or nothing.
+
+    The same bytes under the same mapping and thresholds are the same run, and replace themselves.
+
+    Parameters
+    ----------
+    store
+        Where the run is kept.
+    path, format, mapping, tz, guess
+        As for `preview`.
+    preset
+        Name of the thresholds in `tepa_core.lifecycle.PRESETS`.
+    thresholds
+        Take the place of the preset.
+    name
+        Of the run, for people; the name of the file when left out.
+    source
+        Name of the file as a person knows it, for uploads that lie under another name.
+    progress
+        Called with the fraction done and a sentence; an exception raised in it stops the import, nothing is kept.
+
+    Raises
+    ------
+    ImportRefused
+        If the file cannot be read, a required field has no column, or no record can be loaded.
+    ValueError
+        If there is no such preset.
+    """
+    began = time.perf_counter()
+    if thresholds is None:
+        if preset not in PRESETS:
+            raise ValueError(f"there is no preset {preset!r}; choose one of: {', '.join(PRESETS)}")
+        thresholds = PRESETS[preset]
+    report = progress or _silent
+    known = source or path.name
+    report(0.0, f"Reading {known}")
+    table = open_log(path, format)
+    meaning = _resolved(table, mapping, tz, guess)
+    report(0.3, f"Checking {len(table.frame) + len(table.issues):,} records")
+    log = apply(table, meaning)
+    if log.loaded == 0:
+        first = log.issues.iloc[0]
+        raise ImportRefused(
+            f"None of the {log.read:,} records of {known} can be loaded; the first, in row {first['row']}: "
+            f"{first['reason']}. Correct the file or the mapping of its columns; nothing was written."
+        )
+    report(0.6, f"Replaying and storing {log.loaded:,} evidence items")
+    content = LogImport(
+        source=known,
+        digest=log.digest,
+        format=log.format,
+        mapping=_described(meaning),
+        evidence=log.evidence,
+        issues=log.issues,
+        read=log.read,
+        loaded=log.loaded,
+        rejected=log.rejected,
+        badges=log.badges,
+    )
+    run_id = save_log(store, content, thresholds, name, time.perf_counter() - began)
+    states = queries.state_counts(store, run_id)
+    badges = queries.run_info(store, run_id).badges
+    elapsed = time.perf_counter() - began
+    report(1.0, f"Stored {log.loaded:,} of {log.read:,} records")
+    return ImportReport(
+        run_id,
+        log.format,
+        log.read,
+        log.loaded,
+        log.rejected,
+        log.issues,
+        badges,
+        sum(states.values()),
+        states,
+        elapsed,
+    )
+
+
+def _resolved(table: Table, mapping: ColumnMapping | None, tz: str | None, guess: bool) -> ColumnMapping:
+    chosen = mapping or ColumnMapping(())
+    if guess:
+        chosen = ColumnMapping.suggest(table.columns).updated(chosen)
+    return chosen if tz is None else dataclasses.replace(chosen, tz=tz)
+
+
+def _described(mapping: ColumnMapping) -> dict[str, Any]:
+    return {"columns": dict(mapping.columns), "key_template": mapping.key_template, "tz": mapping.tz}
+
+
+def _silent(fraction: float, sentence: str) -> None:
+    """Report to nobody."""

@@ -1,0 +1,1 @@
+"""What the pages share. The only package that knows Streamlit."""

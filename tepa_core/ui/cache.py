@@ -1,0 +1,122 @@
+"""The store behind the pages, and every question cached under the database it was asked of."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+import pandas as pd
+import streamlit as st
+
+from tepa_core.experiment import (
+    OVERALL,
+    Progress,
+    RunSpec,
+    curve_summary,
+    paired_comparisons,
+    pollution_summary,
+    run,
+    success_summary,
+)
+from tepa_core.store import KeyLife, RunInfo, Store, default_path, key_life, precedent_life, queries, save_run
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@st.cache_resource(show_spinner=False)
+def _open(path: str) -> Store:
+    return Store(Path(path))
+
+
+@st.cache_resource(show_spinner=False)
+def _first_run_lock(path: str) -> threading.Lock:
+    del path
+    return threading.Lock()
+
+
+def store() -> Store:
+    """Return the open database of this process.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be opened; the shared frame shows the message.
+    """
+    return _open(str(default_path()))
+
+
+def question(function: Callable[Concatenate[Store, P], R]) -> Callable[P, R]:
+    """Cache a question's answer under the database's path and the question's arguments."""
+
+    @wraps(function)
+    def answer(db: str, *args: P.args, **kwargs: P.kwargs) -> R:
+        return function(_open(db), *args, **kwargs)
+
+    # `wraps` gives each cached function the name and source of its question, which is what Streamlit tells them by.
+    cached: Callable[..., R] = st.cache_data(show_spinner=False, max_entries=256)(answer)
+
+    def ask(*args: P.args, **kwargs: P.kwargs) -> R:
+        return cached(str(default_path()), *args, **kwargs)
+
+    return ask
+
+
+def forget() -> None:
+    """Forget every cached answer; called after each write."""
+    st.cache_data.clear()
+
+
+def ensure_first_run(progress: Progress) -> None:
+    """Make the default controlled run when the database has no run at all, so that no page is ever empty."""
+    database = store()
+    with _first_run_lock(str(database.path)):
+        if queries.runs(database).empty:
+            save_run(database, run(RunSpec.build("controlled"), progress))
+
+
+def runs() -> pd.DataFrame:
+    """List the runs, the newest first. Not cached: it is what tells one visitor of another's new run."""
+    return queries.runs(store())
+
+
+run_info: Callable[[str], RunInfo] = question(queries.run_info)
+phases = question(queries.phases)
+lanes = question(queries.lanes)
+keys = question(queries.keys)
+precedents = question(queries.precedents)
+state_counts = question(queries.state_counts)
+harm_by_key = question(queries.harm_by_key)
+episodes = question(queries.episodes)
+issues = question(queries.issues)
+key_life_of: Callable[..., KeyLife] = question(key_life)
+precedent_life_of: Callable[..., KeyLife] = question(precedent_life)
+
+
+@question
+def success(database: Store, run_id: str, level: float = 0.95) -> pd.DataFrame:
+    """Success per method and phase with intervals: ``method``, ``phase``, ``mean``, ``lo``, ``hi``."""
+    return success_summary(queries.success_per_seed(database, run_id), level)
+
+
+@question
+def pollution(database: Store, run_id: str, level: float = 0.95) -> pd.DataFrame:
+    """Memory pollution index: ``method``, ``phase``, ``mpi``, ``lo``, ``hi``."""
+    return pollution_summary(queries.success_per_seed(database, run_id), level)
+
+
+@question
+def comparisons(
+    database: Store, run_id: str, a: str = "tepa", scopes: tuple[str, ...] = (OVERALL, "reversal"), level: float = 0.95
+) -> pd.DataFrame:
+    """Paired comparisons of one method with all others."""
+    return paired_comparisons(queries.success_per_seed(database, run_id), a, scopes=scopes, level=level)
+
+
+@question
+def curve(database: Store, run_id: str, quantity: str = "success", level: float = 0.95) -> pd.DataFrame:
+    """Course over the tasks: ``method``, ``t``, ``mean``, ``lo``, ``hi`` of ``success`` (10-task mean) or ``size``."""
+    return curve_summary(queries.curve_per_seed(database, run_id), quantity, level)

@@ -1,0 +1,123 @@
+"""Pieces that pages share: the frame, tables that download, figures with their words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from tepa_core.csvsafe import to_safe_csv
+from tepa_core.experiment import Progress
+from tepa_core.store import RunInfo, StoreError
+from tepa_core.ui import cache, state
+
+
+def frame(title: str, question: str) -> None:
+    """Draw what every page has: its title and question, and the run picker; makes the first run when there is none.
+
+    Stops the page with a sentence when the database cannot be opened.
+    """
+    st.title(title, anchor=False)
+    st.caption(question)
+    try:
+        listed = cache.runs()
+        if listed.empty:
+            with st.status("Making the first run: 50 seeds of the controlled stream", expanded=True) as status:
+                bar = st.progress(0.0, "Drawing the stream")
+                cache.ensure_first_run(progress_into(bar))
+                status.update(label="The first run is ready", state="complete", expanded=False)
+            listed = cache.runs()
+    except StoreError as error:
+        st.error(str(error), icon=":material/database_off:")
+        st.stop()
+    names = dict(zip(listed["run_id"], listed["name"], strict=True))
+    asked = st.query_params.get("run")
+    if asked is not None and asked not in names and asked != st.session_state.get("run_in_url"):
+        st.warning(f"There is no run {asked} in this database; showing {names[next(iter(names))]} instead.")
+    with st.sidebar:
+        run_id = st.selectbox(
+            "Run",
+            list(names),
+            format_func=lambda run: names.get(run, run),
+            key=state.remember("run", list(names), next(iter(names))),
+            help="Every page shows this run. Start another on Run, or load your own log on Import.",
+        )
+        state.write("run", run_id)
+        info = cache.run_info(run_id)
+        state.set_run(info)
+        st.caption(_in_short(info))
+
+
+def progress_into(bar: DeltaGenerator) -> Progress:
+    """Show the progress of long work in a bar."""
+
+    def show(done: float, words: str) -> None:
+        bar.progress(min(done, 1.0), words)
+
+    return show
+
+
+def _in_short(info: RunInfo) -> str:
+    made = f"{info.created_at:%d %b %Y, %H:%M} UTC"
+    if info.is_log:
+        return f"Log, {info.counts['loaded']:,} evidence items, loaded {made}. Id `{info.run_id}`."
+    return f"{info.counts['seeds']} seeds × {info.counts['tasks']} tasks, made {made}. Id `{info.run_id}`."
+
+
+def figure(fig: go.Figure, key: str, *, select: bool = False) -> object:
+    """Show a figure with its caption and alternative text, which its builder computed from the same data.
+
+    Returns
+    -------
+    object
+        The selection, when ``select`` asks for one (points only; a selection reruns the page).
+    """
+    words = fig.layout.meta or {}
+    chosen = st.plotly_chart(
+        fig,
+        key=key,
+        width="stretch",
+        on_select="rerun" if select else "ignore",
+        selection_mode="points",
+        alt=words.get("alt"),
+        config={"displaylogo": False, "toImageButtonOptions": {"filename": key, "scale": 2}},
+    )
+    if words.get("caption"):
+        st.caption(words["caption"])
+    return chosen
+
+
+def table(
+    frame: pd.DataFrame, key: str, *, label: str = "Download this table (CSV)", columns: Mapping[str, Any] | None = None
+) -> None:
+    """Show a table with a formula-safe download."""
+    st.dataframe(frame, key=key, hide_index=True, width="stretch", column_config=columns)
+    download(frame, key, label)
+
+
+def download(frame: pd.DataFrame, key: str, label: str = "Download this table (CSV)") -> None:
+    """Offer a table as a formula-safe CSV file."""
+    st.download_button(
+        label,
+        lambda: to_safe_csv(frame),
+        file_name=f"{key}.csv",
+        mime="text/csv",
+        key=f"{key}_download",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def simulation_only(info: RunInfo, what: str) -> None:
+    """Stop a page that needs episodes when the run is a log, saying where to go."""
+    if info.is_log:
+        st.info(
+            f"{info.name} is an imported log: it holds evidence, but nobody's successes, so there is no {what}. "
+            "See its memories on Lifecycle and Archive, or choose a simulated run on the left.",
+            icon=":material/info:",
+        )
+        st.stop()
