@@ -11,9 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from tepa_core.streams.noise import corrupt_keys
-from tepa_core.streams.stream import Stream
-
-PHASES = ("stable", "light", "reversal", "return")
+from tepa_core.streams.stream import PHASES, TRIALS_DRAWN, Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +55,14 @@ class ControlledSpec:
         tasks = 4 * self.tasks_per_phase
         family, base, flip = rng.random((3, tasks))
         noise_draw, noise_key = rng.random((2, tasks))
+        trial_flip = rng.random((tasks, TRIALS_DRAWN))
         phase = np.repeat(np.arange(4), self.tasks_per_phase)
         csv = family < self.drift_share
         flip_probability = np.choose(phase, [0.0, self.light_flip, 0.0, self.return_flip])
         regime = (phase == 2).astype(np.int64)
         accepted = np.where(csv, regime ^ (flip < flip_probability), 0)
+        # A support trial is a fresh task of the family, which may flip like any other.
+        trial_accepted = np.where(csv[:, None], regime[:, None] ^ (trial_flip < flip_probability[:, None]), 0)
         base_action = np.where(csv & (base >= self.base_conventional), 1, 0)
         true_key = np.where(csv, 0, 1)
         keys = (
@@ -87,4 +88,6 @@ class ControlledSpec:
             asserted=None,
             prior_key=np.empty(0, np.int64),
             prior_value=np.empty(0, np.int64),
+            trial_support=trial_accepted[:, :, None] == np.arange(2),
+            drifting=csv,
         )

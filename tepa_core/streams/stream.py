@@ -7,6 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+#: The phases of every drift stream (paper section 3.1): stable, light (drift), reversal (full), return (partial).
+PHASES = ("stable", "light", "reversal", "return")
+
+#: Support trials drawn up front for each task: the largest trial budget.
+TRIALS_DRAWN = 6
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
@@ -32,6 +38,13 @@ class Stream:
         Value that the task's evidence asserts, shape (T,); None where the evidence is the outcome of the action.
     prior_key, prior_value
         Supports that memory holds before the first task, in order, shape (P,).
+    trial_support
+        Success of the n-th support trial at each task with each value injected, shape (T, `TRIALS_DRAWN`, A): a fresh
+        task like this one, acted on with the value in the prompt. None where a stream has no trials.
+    drifting
+        Whether the task belongs to a family whose regime changes, shape (T,); None where all do.
+    outcome_text
+        What an action reported, shape (T, A), text or None; kept as the text of the evidence.
     """
 
     seed: int
@@ -47,6 +60,9 @@ class Stream:
     asserted: npt.NDArray[np.int64] | None
     prior_key: npt.NDArray[np.int64]
     prior_value: npt.NDArray[np.int64]
+    trial_support: npt.NDArray[np.bool_] | None = None
+    drifting: npt.NDArray[np.bool_] | None = None
+    outcome_text: npt.NDArray[np.object_] | None = None
 
     def __post_init__(self) -> None:
         tasks, keys, values = len(self.phase), len(self.keys), len(self.values)
@@ -62,6 +78,10 @@ class Stream:
                 raise ValueError(f"{name} has shape {getattr(self, name).shape}, expected {shape}")
         if self.asserted is not None and self.asserted.shape != (tasks,):
             raise ValueError(f"asserted has shape {self.asserted.shape}, expected {(tasks,)}")
+        if self.trial_support is not None and self.trial_support.shape != (tasks, TRIALS_DRAWN, values):
+            raise ValueError(
+                f"trial_support has shape {self.trial_support.shape}, expected {(tasks, TRIALS_DRAWN, values)}"
+            )
         if self.prior_key.shape != self.prior_value.shape:
             raise ValueError("prior_key and prior_value must have the same shape")
         for name, high in (("key", keys), ("base_action", values), ("phase", len(self.phase_names))):
