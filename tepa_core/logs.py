@@ -35,7 +35,7 @@ class ImportReport:
         ``row``, ``reason``, ``raw`` of every rejected record.
     badges
         Counts of what a reader should know: those of `tepa_core.importers.EvidenceLog`, and ``batch_revocation``,
-        the revocations that share their instant with at least two others.
+        the precedents revoked at one instant with at least two others.
     precedents
         How many precedents the log makes.
     states
@@ -121,7 +121,8 @@ def import_log(
     source
         Name of the file as a person knows it, for uploads that lie under another name.
     progress
-        Called with the fraction done and a sentence; an exception raised in it stops the import, nothing is kept.
+        Called with the fraction done and a sentence; an exception raised in it before 1 stops the import, nothing is
+        kept.
 
     Raises
     ------

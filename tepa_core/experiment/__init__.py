@@ -1,5 +1,7 @@
 """Experiments: a spec, the agent loop, and what a run says."""
 
+from tepa_core.experiment.against import run_differences, same_draws
+from tepa_core.experiment.measures import measures
 from tepa_core.experiment.play import Played, play
 from tepa_core.experiment.run import Progress, RunResult, run, setting
 from tepa_core.experiment.spec import RunSpec
@@ -19,11 +21,14 @@ __all__ = [
     "Progress",
     "RunResult",
     "RunSpec",
+    "measures",
     "curve_summary",
     "paired_comparisons",
     "play",
     "pollution_summary",
     "run",
+    "run_differences",
+    "same_draws",
     "setting",
     "success_summary",
 ]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from tepa_core.experiment.play import NO_VALUE, Played, play
 from tepa_core.experiment.spec import RunSpec
-from tepa_core.methods import METHODS, Setting
+from tepa_core.methods import METHODS, Setting, SupportTrials
 from tepa_core.streams import Stream
 
 #: Called with the fraction done and a sentence for a person.
@@ -88,7 +88,14 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
 
 def setting(spec: RunSpec, stream: Stream) -> Setting:
     """Return what a method may know of a stream before its first task."""
-    return Setting(stream.keys, len(stream.values), stream.asserted is not None, spec.thresholds, spec.fallback)
+    return Setting(
+        stream.keys,
+        len(stream.values),
+        stream.asserted is not None,
+        spec.thresholds,
+        spec.fallback,
+        None if stream.trial_support is None else SupportTrials(stream.trial_support),
+    )
 
 
 def phase_table(stream: Stream) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from tepa_core.figures import theme
 from tepa_core.figures.curves import memory_size, success_curve
 from tepa_core.figures.lifecycle import LifecycleData, lifecycle
 from tepa_core.figures.phases import dot_interval, forest, heatmap, mpi_bars
+from tepa_core.figures.revocations import revocations_by_month
 
 __all__ = [
     "LifecycleData",
@@ -13,6 +14,7 @@ __all__ = [
     "lifecycle",
     "memory_size",
     "mpi_bars",
+    "revocations_by_month",
     "success_curve",
     "theme",
 ]

@@ -64,7 +64,7 @@ DIRECTLY_LABELLED_VALUES = 6
 LONGEST_DIRECT_LABEL = 12
 LINE_PX = 15
 POSTERIOR_PX = 270
-BAND_PX = 26
+BAND_PX = 32
 STRIP_PX = 15
 GAP_PX = 12
 TITLE_PX = 60
@@ -134,7 +134,8 @@ def lifecycle(
     selected
         The `transition_id` to be marked as the one explained beside the figure.
     decisions
-        Human decisions as flags: `x`, `value`, `initials`, `text`.
+        Human decisions as flags: `x`, `value`, `initials`, `text`. One on the whole key has no value and stands in the
+        first row.
     differences
         Stretches to be shaded because two lifecycles differ there: `x0`, `x1`.
     x_range
@@ -182,7 +183,7 @@ def lifecycle(
         value: _life_line(fig, value, color[value], len(values), not direct, posterior, transitions, end)
         for value in values
     }
-    _thresholds_and_labels(fig, trace, {v: y for v, y in places.items() if direct and y is not None}, color, end)
+    _thresholds_and_labels(fig, trace, {v: y for v, y in places.items() if direct and y is not None}, color)
     _rug(fig, evidence, transitions, color)
     _transitions(fig, transitions, selected)
     if selected is not None:
@@ -203,7 +204,7 @@ def lifecycle(
                 x1=x1,
                 y0=0,
                 y1=1,
-                fillcolor="rgba(240, 228, 66, 0.28)",
+                fillcolor="rgba(240, 228, 66, 0.2)",
                 line_width=0,
                 layer="below",
                 name="difference",
@@ -216,7 +217,7 @@ def lifecycle(
 
     layout(fig, height=total)
     legend_below(fig, plot_px=total)
-    fig.update_layout(barmode="overlay", uniformtext={"mode": "hide", "minsize": 11})
+    fig.update_layout(barmode="overlay", uniformtext={"mode": "hide", "minsize": 10})
     fig.update_layout(margin_r=18 + 7 * max([5, *(len(shown(v)) for v in values)]) if direct else 56)
     fig.update_xaxes(showgrid=False, **({"type": "date"} if is_time(spans["x0"]) or is_time(posterior["x"]) else {}))
     fig.update_xaxes(title_text=trace.x_title, row=len(panels))
@@ -344,7 +345,8 @@ def merge_flips(spans: pd.DataFrame, *, finest: float | pd.Timedelta) -> pd.Data
 
 
 def _clocked(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    return table.assign(**{column: clock(table[column]) for column in columns})
+    # Task numbers become floats, so that the end of a step may lie anywhere.
+    return table.assign(**{c: clock(table[c]) if is_time(table[c]) else table[c].astype(np.float64) for c in columns})
 
 
 def _number(count: int, noun: str) -> str:
@@ -356,7 +358,8 @@ def _rule_words(rule: str) -> str:
 
 
 def _values(trace: LifecycleData) -> list[str]:
-    return list(dict.fromkeys([*trace.posterior["value"], *trace.spans["value"], *trace.transitions["value"]]))
+    tables = (trace.posterior, trace.spans, trace.transitions)
+    return list(dict.fromkeys(value for table in tables for value in table["value"].unique()))
 
 
 def _whole_range(*tables: pd.DataFrame) -> list[Any] | None:
@@ -386,59 +389,65 @@ def _life_line(
     changes = np.append(False, strong[1:] != strong[:-1])
     own = transitions.loc[transitions["value"] == value, "x"]
     chosen = thin(rows["posterior"].to_numpy(), rows["x"].isin(own).to_numpy() | changes)
-    rows, strong = rows.iloc[chosen].reset_index(drop=True), strong[chosen]
-    hover = [
-        f"<b>{shown(value, limit=40)}</b><br>{at(row.x)}<br>posterior {row.posterior:.3f} [{row.lo:.3f}, {row.hi:.3f}]"
-        f"<br>{STATE_STYLE[row.state].label}"
-        for row in records(rows)
-    ]
-    x, last = rows["x"].tolist(), rows.iloc[-1]
+    strong = strong[chosen]
     # The last step lasts to the end of the record.
-    x_end = [*x, end if end > last["x"] else last["x"]]
+    rows = rows.iloc[[*chosen, chosen[-1]]].reset_index(drop=True)
+    rows.loc[len(chosen), "x"] = max(end, rows["x"].iloc[-1])
+    group = f"value {value}"
     for bound in ("lo", "hi"):
         fig.add_scatter(
-            x=x_end,
-            y=[*rows[bound], last[bound]],
+            x=rows["x"],
+            y=rows[bound],
             mode="lines",
             line={"width": 0, "shape": "hv"},
             fill="tonexty" if bound == "hi" else None,
             fillcolor=translucent(color, 0.17 if n_values <= 3 else 0.08) if bound == "hi" else None,
             hoverinfo="skip",
-            legendgroup=f"value {value}",
+            legendgroup=group,
             showlegend=False,
             name=f"{shown(value, limit=24)}, credible band",
             row=1,
             col=1,
         )
-    heights, hover = [*rows["posterior"], last["posterior"]], [*hover, hover[-1]]
-    lines: dict[bool, list[tuple[Any, float | None, str | None]]] = {True: [], False: []}
+    name = shown(value, limit=40)
+    rows["hover"] = [
+        f"<b>{name}</b><br>{at(row.x)}<br>posterior {row.posterior:.3f} [{row.lo:.3f}, {row.hi:.3f}]"
+        f"<br>{STATE_STYLE[row.state].label}"
+        for row in records(rows)
+    ]
     starts = [0, *(np.flatnonzero(strong[1:] != strong[:-1]) + 1).tolist()]
-    for begin, stop in zip(starts, [*starts[1:], len(x)], strict=True):
-        # One point of the next run closes the step.
-        run = lines[bool(strong[begin])]
-        run.extend(zip(x_end[begin : stop + 1], heights[begin : stop + 1], hover[begin : stop + 1], strict=True))
-        run.append((x_end[stop], None, None))
-    for is_strong, points in lines.items():
-        if not points:
+    points: dict[bool, list[int]] = {True: [], False: []}
+    gaps: dict[bool, list[int]] = {True: [], False: []}
+    for begin, stop in zip(starts, [*starts[1:], len(chosen)], strict=True):
+        # The first point of the next piece closes the step; its repetition without a height parts the pieces.
+        side = bool(strong[begin])
+        points[side].extend([*range(begin, stop + 1), stop])
+        gaps[side].append(len(points[side]) - 1)
+    for is_strong, places in points.items():
+        if not places:
             continue
+        line = rows.iloc[places]
+        heights = line["posterior"].to_numpy(np.float64, copy=True)
+        heights[gaps[is_strong]] = np.nan
         fig.add_scatter(
-            x=[point[0] for point in points],
-            y=[point[1] for point in points],
+            x=line["x"],
+            y=heights,
             mode="lines",
-            line={"color": color, "shape": "hv"} | ({"width": 2.6} if is_strong else {"width": 1.2, "dash": "dash"}),
+            line={"color": color, "shape": "hv"}
+            | ({"width": 2.6 if n_values <= 3 else 1.8} if is_strong else {"width": 1.2, "dash": "dash"}),
             hoverinfo="text",
-            hovertext=[point[2] for point in points],
-            legendgroup=f"value {value}",
-            showlegend=in_legend and (is_strong or not lines[True]),
+            hovertext=line["hover"],
+            legendgroup=group,
+            showlegend=in_legend and (is_strong or not points[True]),
             name=shown(value, limit=24),
             row=1,
             col=1,
         )
-    return float(last["posterior"])
+    return float(rows["posterior"].iloc[-1])
 
 
 def _thresholds_and_labels(
-    fig: go.Figure, trace: LifecycleData, ends: Mapping[str, float], color: Mapping[str, str], end: Any
+    fig: go.Figure, trace: LifecycleData, ends: Mapping[str, float], color: Mapping[str, str]
 ) -> None:
     thresholds = {
         "θ<sub>pro</sub> ": (trace.theta_pro, "A hypothesis is promoted from here on"),
@@ -566,7 +575,9 @@ def _transitions(fig: go.Figure, transitions: pd.DataFrame, selected: str | None
 def _mark(fig: go.Figure, transitions: pd.DataFrame, selected: str) -> None:
     for x in transitions.loc[transitions["transition_id"] == selected, "x"]:
         line = {"color": GREY, "dash": "dot", "width": 2}
-        fig.add_shape(type="line", xref="x", yref="paper", x0=x, x1=x, y0=0, y1=1, line=line, name="selected")
+        fig.add_shape(
+            type="line", xref="x", yref="paper", x0=x, x1=x, y0=0, y1=1, line=line, layer="below", name="selected"
+        )
 
 
 def _bands(fig: go.Figure, spans: pd.DataFrame, values: Sequence[str]) -> None:
@@ -584,8 +595,8 @@ def _bands(fig: go.Figure, spans: pd.DataFrame, values: Sequence[str]) -> None:
             base=rows["x0"].tolist(),
             x=length.dt.total_seconds() * 1000 if is_time(rows["x0"]) else length,
             y=[row_of[value] for value in rows["value"]],
-            width=0.66,
-            text=[f"{style.letter}{life}" if life > 0 else style.letter for life in rows["life"]],
+            width=0.74,
+            text=[f"{style.letter}{life:.0f}" if life > 0 else style.letter for life in rows["life"]],
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
@@ -604,7 +615,7 @@ def _bands(fig: go.Figure, spans: pd.DataFrame, values: Sequence[str]) -> None:
             hoverinfo="text",
             hovertext=[
                 f"<b>{style.label}</b>: {shown(row.value, limit=40)}<br>{at(row.x0)} to {at(row.x1)}"
-                + (f"<br>life {row.life}" if row.life > 0 else "")
+                + (f"<br>life {row.life:.0f}" if row.life > 0 else "")
                 for row in records(rows)
             ],
             unselected={"marker": {"opacity": 1}},
@@ -653,7 +664,7 @@ def _flags(fig: go.Figure, decisions: pd.DataFrame, values: Sequence[str]) -> No
     for row in records(_clocked(decisions, "x")):
         fig.add_annotation(
             x=row.x,
-            y=row_of[row.value],
+            y=row_of.get(row.value, 0),
             xref="x2",
             yref="y2",
             text=f"⚑ {shown(row.initials, limit=4)}",

@@ -336,18 +336,17 @@ def mpi_bars(mpi: pd.DataFrame, *, level: float = 0.95) -> go.Figure:
     fig.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, yref="paper", line={"color": GREY, "width": 2}, name="no memory")
     for phase in names[1:]:
         fig.add_hline(y=headings[phase] - 0.5, line={"color": GRID, "width": 1})
-    for text, x, anchor in (("← better", 0, "left"), ("worse than no memory →", 1, "right")):
-        fig.add_annotation(
-            text=text,
-            x=x,
-            xref="paper",
-            xanchor=anchor,
-            y=1,
-            yref="paper",
-            yanchor="bottom",
-            showarrow=False,
-            font_size=12,
-        )
+    fig.add_annotation(
+        text="worse than no memory →",
+        x=1,
+        xref="paper",
+        xanchor="right",
+        y=1,
+        yref="paper",
+        yanchor="bottom",
+        showarrow=False,
+        font_size=12,
+    )
     layout(
         fig,
         height=90 + 19 * max(len(ticks), 3),

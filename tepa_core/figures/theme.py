@@ -28,7 +28,7 @@ INK_ON_COLOR = "#000000"
 NARROWEST_PLOT_PX = 230
 NARROWEST_PAGE_PX = 300.0
 CHARACTER_PX = 6.6
-AXIS_TITLE_PX = 54
+AXIS_TITLE_PX = 48
 LEGEND_ROW_PX = 19
 LEGEND_ITEM_PX = 45
 
@@ -96,7 +96,7 @@ METHOD_LABEL: Mapping[str, str] = MappingProxyType(
 
 STATE_STYLE: Mapping[str, StateStyle] = MappingProxyType(
     {
-        "candidate": StateStyle("#949494", ".", "C", "Candidate", "circle", outlined=True),
+        "candidate": StateStyle("#949494", "", "C", "Candidate", "circle", outlined=True),
         "hypothesis": StateStyle("#E69F00", "", "H", "Hypothesis", "diamond", outlined=False),
         "active": StateStyle("#009E73", "", "A", "Active", "circle", outlined=False),
         "deprecated": StateStyle("#CC79A7", "/", "D", "Deprecated", "triangle-down", outlined=False),

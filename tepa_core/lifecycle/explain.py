@@ -85,7 +85,8 @@ def would_prevent(support: int, conflict: int, window: str, thresholds: Threshol
     if total >= thresholds.n_min:
         # The least m with (s + m + alpha) / (n + alpha + beta) >= theta_rev, then checked by the rule's own division.
         bar = thresholds.theta_rev * (total + thresholds.alpha + thresholds.beta) - thresholds.alpha
-        needed = max(math.floor(bar) - support, 0)
+        # With every conflict turned into a support no rule is asked any more.
+        needed = min(max(math.floor(bar) - support, 0), conflict)
         while needed < conflict and thresholds.posterior(support + needed, conflict - needed) < thresholds.theta_rev:
             needed += 1
     if len(window) >= thresholds.n_rec:
@@ -265,7 +266,7 @@ def standing(
         change = (
             "No number of conflicts revokes it at these thresholds."
             if needed is None
-            else f"{counted(needed, 'conflict').capitalize()} in a row would revoke it."
+            else f"{counted(needed, 'conflict').capitalize()}{'' if needed == 1 else ' in a row'} would revoke it."
         )
         return f"Active, with {counted(support, 'support')} against {counted(conflict, 'conflict')}. {change}"
     back = "bring it back" if state is State.REVOKED else "make it active"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+import copy
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,7 +93,12 @@ class Ledger:
         self._out = np.zeros(8, TRANSITION)
 
     def observe(
-        self, key: Hashable, value: Hashable, supports: bool = True, at: int | None = None
+        self,
+        key: Hashable,
+        value: Hashable,
+        supports: bool = True,
+        at: int | None = None,
+        admits: Callable[[Ledger], bool] | None = None,
     ) -> tuple[Transition, ...]:
         """Take in one evidence item and return the transitions that it caused, in order.
 
@@ -104,7 +110,29 @@ class Ledger:
             False when the item refutes the value.
         at
             Time of the item (any integer clock); the number of the item when left out.
+        admits
+            Trial validation (TEPA-Full): asked with a copy of this memory in which the value has become Active, and
+            only when it would. False leaves it a candidate or in the archive.
         """
+        if admits is None or not supports:
+            return self._observe(key, value, supports, at, True)
+        after = self._with_own(key)
+        changes = after._observe(key, value, supports, at, True)
+        admitted = all(change.to_state is not State.ACTIVE for change in changes) or admits(after)
+        return self._observe(key, value, supports, at, admitted)
+
+    def _with_own(self, key: Hashable) -> Ledger:
+        """Copy this memory so that evidence on one key leaves the original as it is."""
+        other = copy.copy(self)
+        other._keys = dict(self._keys)
+        other._out = self._out.copy()
+        if key in self._keys:
+            other._keys[key] = copy.deepcopy(self._keys[key])
+        return other
+
+    def _observe(
+        self, key: Hashable, value: Hashable, supports: bool, at: int | None, admitted: bool
+    ) -> tuple[Transition, ...]:
         memory = self._keys.get(key)
         if memory is None:
             memory = self._keys[key] = _KeyMemory([], {}, *rule.new_key(2, self._parameters.n_rec))
@@ -128,6 +156,7 @@ class Ledger:
             0,
             self._out,
             0,
+            admitted,
         )
         self._seq += 1
         if n == 0:
@@ -155,6 +184,15 @@ class Ledger:
             return None
         v = rule.followed_active(memory.precedents, memory.record[0], self._parameters.revokes)
         return None if v < 0 else memory.values[v]
+
+    def active(self, key: Hashable) -> tuple[Hashable, ...]:
+        """Return the Active values of a key, by when each was activated: at most one unless nothing revokes."""
+        memory = self._keys.get(key)
+        if memory is None:
+            return ()
+        standing = np.flatnonzero(memory.precedents["state"] == State.ACTIVE)
+        by_activation = standing[np.argsort(memory.precedents["activated_seq"][standing])]
+        return tuple(memory.values[v] for v in by_activation)
 
     def candidate(self, key: Hashable, values: Sequence[Hashable]) -> Hashable | None:
         """Return the value of ``values`` worth trying next on a key without an Active one, or None on a tie.

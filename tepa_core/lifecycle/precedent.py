@@ -54,6 +54,9 @@ class Rule(IntEnum):
 #: Longest recent window: its outcomes are the bits of one int64.
 MAX_N_REC = 62
 
+#: Largest trial budget: three kinds take turns, and six support trials are drawn for each task.
+MAX_TRIAL_BUDGET = 18
+
 #: One precedent. ``window`` holds the last ``window_len`` outcomes of the current life as bits, the newest lowest.
 #: ``trial_*`` is the tally of a value that is not Active; read it only through `tepa_core.lifecycle.rule.tally`.
 PRECEDENT = np.dtype(
@@ -78,7 +81,8 @@ PRECEDENT = np.dtype(
     align=True,
 )
 
-#: One conflict key: how many evidence items and supports it has seen, how often its tallies restarted, its Active list.
+#: One conflict key: how many evidence items it has seen, how many of them were supports that conflict with its other
+#: values (none while it holds several), how often its tallies restarted, the head of its Active list.
 KEY = np.dtype(
     [
         ("items", np.int64),
@@ -148,6 +152,10 @@ class Thresholds:
         Beta prior of the posterior (counts, above 0).
     revokes
         False switches every revocation off: TEPA-NoRev.
+    trial_budget
+        Trials held before an activation in TEPA-Full (count, 1 to 18).
+    trial_pass
+        Share of them that must be positive (0 to 1); at least one support trial must succeed.
 
     Raises
     ------
@@ -169,9 +177,16 @@ class Thresholds:
     alpha: float = 1.0
     beta: float = 1.0
     revokes: bool = True
+    trial_budget: int = 3
+    trial_pass: float = 0.6
 
     def __post_init__(self) -> None:
-        for name, low, high in (("theta_prop", 1, None), ("n_min", 1, None), ("n_rec", 1, MAX_N_REC)):
+        for name, low, high in (
+            ("theta_prop", 1, None),
+            ("n_min", 1, None),
+            ("n_rec", 1, MAX_N_REC),
+            ("trial_budget", 1, MAX_TRIAL_BUDGET),
+        ):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise ValueError(f"{name} must be a whole number, not {value!r}")
@@ -179,7 +194,7 @@ class Thresholds:
                 raise ValueError(
                     f"{name} must be {f'from {low} to {high}' if high else f'at least {low}'}, not {value}"
                 )
-        for name in ("theta_rev", "theta_rec", "theta_pro"):
+        for name in ("theta_rev", "theta_rec", "theta_pro", "trial_pass"):
             if not 0.0 <= float(getattr(self, name)) <= 1.0:
                 raise ValueError(f"{name} must be from 0 to 1, not {getattr(self, name)}")
         for name in ("alpha", "beta"):

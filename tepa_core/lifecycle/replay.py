@@ -44,6 +44,8 @@ class EncodedLog:
     key_start
         First precedent of each key, shape (keys + 1,): the precedents of key ``k`` are
         ``key_start[k]:key_start[k + 1]``.
+    admits
+        Per item whether trial validation lets its value become Active, shape (n,); None where there were no trials.
     """
 
     precedent: npt.NDArray[np.int32]
@@ -51,6 +53,14 @@ class EncodedLog:
     time: npt.NDArray[np.int64]
     seq: npt.NDArray[np.int64]
     key_start: npt.NDArray[np.int64]
+    admits: npt.NDArray[np.bool_] | None = None
+
+    def flags(self) -> npt.NDArray[np.uint8]:
+        """Return per item its support (bit 0) and whether it may make its value Active (bit 1), shape (n,)."""
+        flags = self.supports.astype(np.uint8)
+        if self.admits is None:
+            return flags | np.uint8(2)
+        return flags | (self.admits.astype(np.uint8) << np.uint8(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,8 @@ def encode(evidence: pd.DataFrame, time: str = "event_time") -> tuple[EncodedLog
     ----------
     evidence
         Columns ``seq`` (int), ``subject``, ``key_id``, ``value_id`` (text), ``supports`` (bool) and the one named by
-        ``time`` (int, or datetime in UTC), in any order of rows.
+        ``time`` (int, or datetime in UTC), in any order of rows; where trials validate, ``admitted`` (bool, missing
+        where none was held).
     time
         The column whose order counts: event time, or arrival.
 
@@ -101,7 +112,11 @@ def encode(evidence: pd.DataFrame, time: str = "event_time") -> tuple[EncodedLog
         at.astype(np.int64),
         evidence["seq"].to_numpy(np.int64),
         key_start.astype(np.int64),
+        evidence["admitted"].fillna(True).to_numpy(np.bool_) if "admitted" in evidence else None,
     )
+    if np.any(np.diff(log.seq) < 0):
+        by_source = np.argsort(log.seq, kind="stable")
+        first = by_source[np.unique(precedent[by_source], return_index=True)[1]]
     labels = evidence.take(first)[["subject", "key_id", "value_id"]].reset_index(drop=True)
     return log, labels.assign(first=first)
 
@@ -109,26 +124,19 @@ def encode(evidence: pd.DataFrame, time: str = "event_time") -> tuple[EncodedLog
 def replay(log: EncodedLog, thresholds: Thresholds) -> Replay:
     """Run every item of a log through the rule, in order of time, then source."""
     parameters = thresholds.parameters()
-    precedent, supports, time, seq = log.precedent, log.supports, log.time, log.seq
+    precedent, flags, time, seq = log.precedent, log.flags(), log.time, log.seq
     if not _is_sorted(time, seq):
         order = np.lexsort((seq, time))
-        precedent, supports, time, seq = precedent[order], supports[order], time[order], seq[order]
+        precedent, flags, time, seq = precedent[order], flags[order], time[order], seq[order]
     n_keys = max(len(log.key_start) - 1, 0)
     precedents = np.zeros(int(log.key_start[-1]) if n_keys else 0, PRECEDENT)
     rule.clear_precedents(precedents)
     keys = np.zeros(n_keys, KEY)
     keys["active_head"] = -1
     rings = np.full((n_keys, thresholds.n_rec), rule.NO_SUPPORT, np.int32)
-    transitions = _replay(precedent, supports, log.key_start, precedents, keys, rings, parameters)
-    # The kernel knows items by their position; the sort is stable, so what one item caused stays in order.
-    transitions = transitions[np.argsort(transitions["seq"], kind="stable")]
-    at = transitions["seq"]
-    transitions["time"], transitions["seq"] = time[at], seq[at]
-    if len(time):
-        for name in ("created_at", "changed_at"):
-            precedents[name] = time[precedents[name]]
-        lived = precedents["activated_seq"] >= 0
-        precedents["activated_seq"][lived] = seq[precedents["activated_seq"][lived]]
+    by_key = _replay(precedent, flags, log.key_start, precedents, keys, rings, parameters)
+    transitions = np.empty(len(by_key), TRANSITION)
+    _in_order(by_key, transitions, precedents, time, seq)
     return Replay(precedents, keys, rings, transitions)
 
 
@@ -143,7 +151,7 @@ def _is_sorted(time: npt.NDArray[np.int64], seq: npt.NDArray[np.int64]) -> bool:
 @njit(cache=True, nogil=True)
 def _replay(
     precedent: npt.NDArray[np.int32],
-    supports: npt.NDArray[np.bool_],
+    flags: npt.NDArray[np.uint8],
     key_start: npt.NDArray[np.int64],
     precedents: Any,
     keys: Any,
@@ -154,7 +162,7 @@ def _replay(
     n_items = len(precedent)
     n_keys = len(keys)
     # A counting sort by key, so that the few records of one key stay in the processor's cache. One word an item
-    # (position, value within the key, supports) is all that the loop below reads.
+    # (position, value within the key, flags) is all that the loop below reads.
     key_of = np.empty(len(precedents), np.int32)
     begin = np.zeros(n_keys + 1, np.int64)
     for k in range(n_keys):
@@ -167,9 +175,10 @@ def _replay(
     items = np.empty(n_items, np.int64)
     for i in range(n_items):
         k = key_of[precedent[i]]
-        items[fill[k]] = (i << 32) | ((precedent[i] - key_start[k]) << 1) | (1 if supports[i] else 0)
+        items[fill[k]] = (i << 32) | ((precedent[i] - key_start[k]) << 2) | flags[i]
         fill[k] += 1
-    out = np.zeros(max(256, n_items // 16), TRANSITION)
+    # Memory that is never written to costs nothing, growing it does.
+    out = np.empty(max(256, n_items // 2), TRANSITION)
     n = 0
     for k in range(n_keys):
         first = key_start[k]
@@ -179,13 +188,45 @@ def _replay(
         ring = rings[k]
         for j in range(begin[k], begin[k + 1]):
             if n + room > len(out):
-                grown = np.zeros(2 * len(out) + room, TRANSITION)
+                grown = np.empty(2 * len(out) + room, TRANSITION)
                 grown[:n] = out[:n]
                 out = grown
             word = items[j]
-            v = (word & 0xFFFFFFFF) >> 1
-            n = rule.observe_key(mine, key, ring, v, word & 1 == 1, th, word >> 32, word >> 32, k, first, out, n)
+            v = (word & 0xFFFFFFFF) >> 2
+            n = rule.observe_key(
+                mine, key, ring, v, word & 1 == 1, th, word >> 32, word >> 32, k, first, out, n, word & 2 == 2
+            )
     return out[:n]
+
+
+@njit(cache=True, nogil=True)
+def _in_order(
+    by_key: Any, transitions: Any, precedents: Any, time: npt.NDArray[np.int64], seq: npt.NDArray[np.int64]
+) -> None:
+    """Order what `_replay` wrote key by key as the items came, and turn positions into times and numbers.
+
+    A counting sort by position, linear and stable, so what one item caused stays in order.
+    """
+    place = np.zeros(len(time) + 1, np.int32)
+    for i in range(len(by_key)):
+        place[by_key[i].seq + 1] += 1
+    for i in range(len(time)):
+        place[i + 1] += place[i]
+    for i in range(len(by_key)):
+        at = by_key[i].seq
+        transitions[place[at]] = by_key[i]
+        row = transitions[place[at]]
+        row.time = time[at]
+        row.seq = seq[at]
+        place[at] += 1
+    if len(time) == 0:
+        return
+    for p in range(len(precedents)):
+        precedent = precedents[p]
+        precedent.created_at = time[precedent.created_at]
+        precedent.changed_at = time[precedent.changed_at]
+        if precedent.activated_seq >= 0:
+            precedent.activated_seq = seq[precedent.activated_seq]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +273,7 @@ def trace_key(log: EncodedLog, thresholds: Thresholds) -> tuple[KeyTrace, Replay
     out = np.zeros(room, TRANSITION)
     n = _trace(
         log.precedent[order],
-        log.supports[order],
+        log.flags()[order],
         log.time[order],
         log.seq[order],
         precedents,
@@ -251,7 +292,7 @@ def trace_key(log: EncodedLog, thresholds: Thresholds) -> tuple[KeyTrace, Replay
 @njit(cache=True, nogil=True)
 def _trace(
     precedent: npt.NDArray[np.int32],
-    supports: npt.NDArray[np.bool_],
+    flags: npt.NDArray[np.uint8],
     time: npt.NDArray[np.int64],
     seq: npt.NDArray[np.int64],
     precedents: Any,
@@ -266,7 +307,10 @@ def _trace(
 ) -> int:
     n = 0
     for i in range(len(precedent)):
-        n = rule.observe_key(precedents, keys[0], ring, precedent[i], supports[i], th, time[i], seq[i], 0, 0, out, n)
+        supports, admits = flags[i] & 1 == 1, flags[i] & 2 == 2
+        n = rule.observe_key(
+            precedents, keys[0], ring, precedent[i], supports, th, time[i], seq[i], 0, 0, out, n, admits
+        )
         for v in range(len(precedents)):
             p = precedents[v]
             state[i, v] = p.state

@@ -21,9 +21,9 @@ Per evidence item, in this order, so that the order in which values are stored n
    it, or, when the tally is not empty, a support of another value as a conflict. A tally with ``n_min`` counts and a
    posterior below ``theta_rev`` restarts at (0, 0).
 4. After a support, a tally with ``theta_prop`` supports makes a Hypothesis, and with a posterior of at least
-   ``theta_pro`` an Active precedent: its counts join the precedent's, tally and window are emptied. From Revoked this
-   is a re-activation: the same precedent, one more life. Until then a Revoked precedent stays Revoked, and a
-   Hypothesis whose tally restarts stays a Hypothesis.
+   ``theta_pro`` (in TEPA-Full also with its trials passed) an Active precedent: its counts join the precedent's, tally
+   and window are emptied. From Revoked this is a re-activation: the same precedent, one more life. Until then a Revoked
+   precedent stays Revoked, and a Hypothesis whose tally restarts stays a Hypothesis.
 5. On a single-valued key an activation revokes any other Active value as superseded (which restarts tallies as in 2).
 
 =============  =============  ===========================================
@@ -38,9 +38,10 @@ active         revoked        posterior, recent, superseded
 Why tallies are lazy
 --------------------
 Step 3 touches every value of the key, which would make a key with many values quadratic. A tally that is not touched
-only ever gains conflicts, one per support of another value, so it is enough to note the key's support count when it
-was last touched (``trial_base``) and its restart number (``trial_epoch``). The restart condition of step 3 cannot
-turn false again while only conflicts are added, so testing it late gives the same answer as testing it each time.
+only ever gains conflicts, one per support of another value, so it is enough to note the key's count of conflicting
+supports when it was last touched (``trial_base``) and its restart number (``trial_epoch``). The restart condition of
+step 3 cannot turn false again while only conflicts are added, so testing it late gives the same answer as testing it
+each time.
 `tally` is the only reader. One item then costs the same whatever the number of values: the replay is linear.
 """
 
@@ -204,10 +205,11 @@ def _record(out: Any, n: int, seq: int, t: int, key_index: int, p: int, preceden
 
 
 @njit(cache=True, nogil=True)
-def _revoke(precedents: Any, key: Any, ring: Any, p: int, base: int, others_base: int) -> None:
+def _revoke(precedents: Any, key: Any, ring: Any, p: int, base: int, others_base: int, others_item: int) -> None:
     """Take one precedent off the Active list and restart the tallies of its key (step 2).
 
-    ``base`` and ``others_base`` are the key's support count from which conflicts add to the restarted tallies.
+    ``base`` and ``others_base`` are the key's support count from which conflicts add to the restarted tallies, and
+    ``others_item`` is the item from behind which the others' are judged.
     """
     if key.active_head == p:
         key.active_head = precedents[p].active_next
@@ -225,7 +227,7 @@ def _revoke(precedents: Any, key: Any, ring: Any, p: int, base: int, others_base
         w = ring[i]
         if w >= 0 and w != p and precedents[w].state != ACTIVE:
             before = precedents[w].trial_support if precedents[w].trial_epoch == key.epoch else 0
-            _set_tally(precedents[w], before + 1, 0, key.epoch, others_base, key.items)
+            _set_tally(precedents[w], before + 1, 0, key.epoch, others_base, others_item)
 
 
 @njit(cache=True, nogil=True)
@@ -242,6 +244,7 @@ def observe_key(
     first: int,
     out: Any,
     n: int,
+    admits: bool = True,
 ) -> int:
     """Apply one evidence item to one key: the five steps of the module's theory of operation.
 
@@ -266,12 +269,17 @@ def observe_key(
     out, n
         Array of dtype `TRANSITION` with room for `ACTIVATIONS_PER_ITEM` and all Active precedents from ``n`` on.
 
+    admits
+        Whether trial validation lets the value become Active at this item (TEPA-Full); True where there are no trials.
+
     Returns
     -------
     int
         The number of transitions in ``out``.
     """
     current = 1 if supports else 0
+    # On a key that holds several values a support conflicts with none, so it adds to no other tally.
+    against = 0 if key.multivalued else current
     mine = precedents[v]
     if mine.state == _CANDIDATE and mine.trial_item == 0:
         mine.created_at = t
@@ -279,10 +287,10 @@ def observe_key(
     a = key.active_head
     while a >= 0:
         following = precedents[a].active_next
-        if a == v or (supports and not key.multivalued):
+        if a == v or against == 1:
             rule = observe(precedents[a], a == v and supports, th)
             if rule != _NONE:
-                _revoke(precedents, key, ring, a, key.supports + current, key.supports)
+                _revoke(precedents, key, ring, a, key.supports + against, key.supports, key.items)
                 n = _record(out, n, seq, t, key_index, first + a, precedents[a], _REVOKED, rule)
                 revoked = a
         a = following
@@ -293,14 +301,14 @@ def observe_key(
         conflict += 1 - current
         if _restarts(support, conflict, th):
             support, conflict = 0, 0
-        _set_tally(mine, support, conflict, key.epoch, key.supports + current, key.items + 1)
+        _set_tally(mine, support, conflict, key.epoch, key.supports + against, key.items + 1)
         if supports and support >= th.theta_prop:
             if mine.state == _CANDIDATE:
                 n = _record(out, n, seq, t, key_index, first + v, mine, _HYPOTHESIS, _PROPOSED)
-            if posterior(support, conflict, th) >= th.theta_pro:
+            if admits and posterior(support, conflict, th) >= th.theta_pro:
                 n = _activate(precedents, key, ring, v, th, t, seq, key_index, first, out, n)
 
-    key.supports += current
+    key.supports += against
     ring[key.items % ring.shape[0]] = v if supports else NO_SUPPORT
     key.items += 1
     return n
@@ -337,7 +345,7 @@ def _activate(
     if th.revokes and not key.multivalued:
         while others >= 0:
             following = precedents[others].active_next
-            _revoke(precedents, key, ring, others, key.supports + 1, key.supports + 1)
+            _revoke(precedents, key, ring, others, key.supports + 1, key.supports + 1, key.items + 1)
             n = _record(out, n, seq, t, key_index, first + others, precedents[others], _REVOKED, _SUPERSEDED)
             others = following
     return n

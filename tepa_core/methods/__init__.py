@@ -2,6 +2,7 @@
 
 from tepa_core.methods.base import FALLBACKS, Experience, Method, Recall, Setting, ToldOfBoundaries
 from tepa_core.methods.registry import METHODS, MethodEntry, thresholds_of
+from tepa_core.methods.trials import SupportTrials, Trial, TrialKind
 
 __all__ = [
     "FALLBACKS",
@@ -11,6 +12,9 @@ __all__ = [
     "MethodEntry",
     "Recall",
     "Setting",
+    "SupportTrials",
     "ToldOfBoundaries",
+    "Trial",
+    "TrialKind",
     "thresholds_of",
 ]

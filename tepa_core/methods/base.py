@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from tepa_core.lifecycle import Thresholds
+from tepa_core.methods.trials import SupportTrials
 
 
 class Recall(NamedTuple):
@@ -66,6 +67,8 @@ class Setting:
         Of the precedent's life.
     fallback
         ``"candidate"``: without an Active precedent the best candidate is tried; ``"base_policy"``: it is not.
+    trials
+        Fresh tasks for trial validation; None where a stream has none.
     """
 
     keys: tuple[str, ...]
@@ -73,6 +76,7 @@ class Setting:
     asserted: bool
     thresholds: Thresholds
     fallback: str = "candidate"
+    trials: SupportTrials | None = None
 
     def __post_init__(self) -> None:
         if self.fallback not in FALLBACKS:
@@ -87,6 +91,9 @@ class Method(Protocol):
 
     def recall(self, t: int, key: int) -> Recall:
         """Offer a value for the key of task ``t``. Changes nothing."""
+
+    def active(self, key: int) -> tuple[int, ...]:
+        """Return the values of a key that a reader would find in active memory, from the oldest to the newest."""
 
     def learn(self, experience: Experience) -> None:
         """Take in what came of a task."""

@@ -21,6 +21,11 @@ class LastWriteWins:
         value = self.values.get(key)
         return NOTHING if value is None else Recall(value, True)
 
+    def active(self, key: int) -> tuple[int, ...]:
+        """Return the newest value."""
+        value = self.values.get(key)
+        return () if value is None else (value,)
+
     def learn(self, experience: Experience) -> None:
         """Overwrite with a supported value."""
         if experience.supports:

@@ -15,6 +15,10 @@ class NoMemory:
         """Offer nothing."""
         return NOTHING
 
+    def active(self, key: int) -> tuple[int, ...]:
+        """Return nothing."""
+        return ()
+
     def learn(self, experience: Experience) -> None:
         """Keep nothing."""
 

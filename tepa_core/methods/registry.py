@@ -36,6 +36,8 @@ class MethodEntry:
         Of a method with a lifecycle: its thresholds may revoke.
     oracle
         It is told true phase boundaries.
+    trials
+        It validates by trials, so it plays only streams that have them.
     """
 
     id: str
@@ -44,6 +46,7 @@ class MethodEntry:
     lifecycle: bool = False
     revokes: bool = False
     oracle: bool = False
+    trials: bool = False
 
 
 METHODS: Mapping[str, MethodEntry] = MappingProxyType(

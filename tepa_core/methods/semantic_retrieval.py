@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tepa_core.methods.base import Recall, Setting
 from tepa_core.methods.lexical import closeness, nearest
-from tepa_core.methods.store import ItemStore, majority
+from tepa_core.methods.store import Item, ItemStore, majority
 
 
 class SemanticRetrieval(ItemStore):
@@ -14,6 +14,10 @@ class SemanticRetrieval(ItemStore):
         super().__init__(setting)
         self.scores = closeness(setting.keys)
 
+    def retrieved(self, key: int) -> list[Item]:
+        """Return the items whose key text is closest."""
+        return nearest(self.items, self.scores[key])
+
     def recall(self, t: int, key: int) -> Recall:
         """Offer the most frequent value among the closest items."""
-        return majority(item.value for item in nearest(self.items, self.scores[key]))
+        return majority(item.value for item in self.retrieved(key))

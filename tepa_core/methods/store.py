@@ -26,6 +26,15 @@ class ItemStore:
         self.setting = setting
         self.items: list[Item] = []
 
+    def retrieved(self, key: int) -> Iterable[Item]:
+        """Return the items that a question about the key brings back, from old to new: all of them."""
+        return self.items
+
+    def active(self, key: int) -> tuple[int, ...]:
+        """Return the retrieved values of the key, by when each was last stored."""
+        last = {item.value: position for position, item in enumerate(self.retrieved(key)) if item.key == key}
+        return tuple(sorted(last, key=last.__getitem__))
+
     def learn(self, experience: Experience) -> None:
         """Store a support."""
         if experience.supports:

@@ -31,6 +31,10 @@ class Tepa:
                 return Recall(candidate, False)
         return NOTHING
 
+    def active(self, key: int) -> tuple[int, ...]:
+        """Return the Active values, by when each was activated."""
+        return tuple(value for value in self.memory.active(key) if isinstance(value, int))
+
     def learn(self, experience: Experience) -> None:
         """Hand the evidence to the ledger."""
         self.memory.observe(experience.key, experience.value, experience.supports, experience.t)

@@ -27,6 +27,11 @@ class WinStayLoseShift:
         value = self.values.get(key)
         return NOTHING if value is None else Recall(value, True)
 
+    def active(self, key: int) -> tuple[int, ...]:
+        """Return the value that the last outcome points to."""
+        value = self.values.get(key)
+        return () if value is None else (value,)
+
     def learn(self, experience: Experience) -> None:
         """Stay with a supported value, leave a refuted one."""
         value = experience.value if experience.supports else (experience.value + 1) % self.n_values

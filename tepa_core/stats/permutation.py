@@ -8,9 +8,13 @@ import numpy.typing as npt
 # 4096 sign patterns: cheaper than the Monte Carlo draw, and exact.
 LARGEST_EXACT_N = 12
 
+# One random byte decides on eight seeds at once, by way of a table of their 256 sums: less work and less memory than a
+# draw per seed.
+_SEEDS_PER_BYTE = 8
+
 
 def paired_permutation(
-    a: npt.ArrayLike, b: npt.ArrayLike, rng: np.random.Generator, *, resamples: int = 20_000
+    a: npt.ArrayLike, b: npt.ArrayLike, rng: np.random.Generator, *, resamples: int = 100_000
 ) -> float:
     """Test whether ``mean(a - b)`` is greater than zero, by exchanging `a` and `b` within seeds.
 
@@ -21,7 +25,8 @@ def paired_permutation(
     rng : numpy.random.Generator
         Source of the exchanges. Not used for ``n <= 12``.
     resamples : int
-        Number of random exchanges for ``n > 12``.
+        Number of random exchanges for ``n > 12``. The smallest p is about its inverse, so it bounds what is left after
+        a correction for many comparisons.
 
     Returns
     -------
@@ -56,13 +61,21 @@ def paired_permutation(
         raise ValueError("A paired test needs a finite value for every seed; leave out the seeds that miss one.")
     difference = first - second
     n = difference.size
-    exact = n <= LARGEST_EXACT_N
-    if exact:
-        exchanged = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    else:
-        exchanged = rng.integers(0, 2, size=(resamples, n), dtype=np.int8)
     # Exchanging a set of seeds lowers the sum by twice that set's differences, so the result is as extreme as the data
     # exactly when the set adds up to zero or less. The slack keeps ties that rounding would break.
-    slack = 1e-12 * np.abs(difference).sum()
-    hits = int(np.count_nonzero(exchanged.astype(np.float64) @ difference <= slack))
-    return hits / 2**n if exact else (1 + hits) / (1 + resamples)
+    slack = 1e-12 * float(np.abs(difference).sum())
+    if n <= LARGEST_EXACT_N:
+        return int(np.count_nonzero(_subset_sums(difference) <= slack)) / 2**n
+    exchanged = np.zeros(resamples)
+    for start in range(0, n, _SEEDS_PER_BYTE):
+        sums = _subset_sums(difference[start : start + _SEEDS_PER_BYTE])
+        exchanged += sums[rng.integers(0, sums.size, size=resamples, dtype=np.uint8)]
+    hits = int(np.count_nonzero(exchanged <= slack))
+    return (1 + hits) / (1 + resamples)
+
+
+def _subset_sums(difference: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the sum of each subset of up to 12 differences, shape (2 ** n,): bit i of the index takes difference i."""
+    taken = (np.arange(2**difference.size)[:, None] >> np.arange(difference.size)) & 1
+    sums: npt.NDArray[np.float64] = taken @ difference
+    return sums

@@ -63,7 +63,10 @@ class Store:
                 self._connection.execute("CHECKPOINT")
         except (ValueError, duckdb.Error) as error:
             self._connection.close()
-            raise StoreError(f"{path} cannot be used: {_first_line(error)}") from None
+            raise StoreError(
+                f"{path} cannot be used: {_first_line(error)}. "
+                f"Name another file with --db or {PATH_VARIABLE}; this one was left as it is."
+            ) from None
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -28,7 +28,7 @@ from tepa_core.methods import thresholds_of
 from tepa_core.stats import beta_band
 from tepa_core.store import queries
 from tepa_core.store.connection import Store
-from tepa_core.store.write import precedent_id
+from tepa_core.store.write import precedent_id, spelling
 
 
 class UnknownPrecedentError(ValueError):
@@ -49,6 +49,7 @@ class KeyLife:
         ``id`` (of the precedent), ``value``, ``value_id``, and the columns of `tepa_core.lifecycle.tables`.
     items
         Evidence in the order of the replay: the stored columns with ``x`` in the run's clock, or number of arrival.
+        ``value`` is spelled as in ``values``, ``original`` as in the file.
     posterior
         ``value``, ``x``, ``posterior``, ``lo``, ``hi`` (95 % Beta band), ``state``, ``support``, ``conflict``,
         ``life``: per value and item, from the value's first item on.
@@ -148,9 +149,11 @@ def key_life(
     log, labels = encode(items, time="occurred" if order == "event" else "arrived")
     trace, replayed = trace_key(log, thresholds)
     values, transitions = tables(log, labels, replayed, thresholds)
-    first = items.take(values["first"].to_numpy())
-    values.insert(0, "value", first["value"].to_numpy(object))
+    first = values["first"].to_numpy()
+    values.insert(0, "value", spelling(log.precedent, first, items["occurred"], items["value"]))
     values.insert(0, "id", [precedent_id(method, seed, subject, key_id, value_id) for value_id in values["value_id"]])
+    spelled = values["value"].to_numpy(object)[log.precedent]
+    items = items.rename(columns={"value": "original"}).assign(value=spelled)
     items = items.take(trace.order).reset_index(drop=True)
     counted = order == "arrival" and info.is_log and not info.counts.get("arrival_times")
     as_time = info.is_log and not counted
@@ -161,7 +164,8 @@ def key_life(
     transitions.insert(0, "value", values["value"].to_numpy(object)[transitions["precedent"].to_numpy()])
     transitions.insert(0, "id", values["id"].to_numpy(object)[transitions["precedent"].to_numpy()])
     transitions.insert(0, "transition_id", transitions["id"] + "." + transitions["number"].astype(str))
-    followed = _followed(store, info, method, seed, str(first["key"].iloc[0]))
+    key = str(items["key"].iloc[0])
+    followed = _followed(store, info, method, seed, key)
     end = items["x"].iloc[-1]
     phases = queries.phases(store, run_id)
     if not info.is_log and len(phases):
@@ -174,7 +178,7 @@ def key_life(
         method,
         seed,
         subject,
-        str(first["key"].iloc[0]),
+        key,
         key_id,
         values,
         items,
@@ -184,7 +188,7 @@ def key_life(
         followed,
         phases if order == "event" or not info.is_log else phases.head(0),
         replayed,
-        "row of the file" if counted else x_title,
+        "order of arrival (item of the log)" if counted else x_title,
     )
 
 
@@ -283,7 +287,7 @@ def explanation(store: Store, run_id: str, precedent: str) -> dict[str, Any]:
                     {
                         "seq": int(item["seq"]),
                         "at": plain(item["x"]),
-                        "value": item["value"],
+                        "value": item["original"],
                         "supports": bool(item["supports"]),
                         "text": plain(item["text"]),
                         "source_ref": plain(item["source_ref"]),

@@ -12,8 +12,22 @@ def _first_schema(cursor: duckdb.DuckDBPyConnection) -> None:
     cursor.execute(files("tepa_core.store").joinpath("schema.sql").read_text(encoding="utf-8"))
 
 
+def _answers(cursor: duckdb.DuckDBPyConnection) -> None:
+    cursor.execute(
+        """
+        CREATE TABLE answer (
+            model VARCHAR NOT NULL,
+            prompt_digest VARCHAR NOT NULL,
+            answer VARCHAR NOT NULL,
+            created_at TIMESTAMPTZ NOT NULL,
+            PRIMARY KEY (model, prompt_digest)
+        )
+        """
+    )
+
+
 #: Version n is reached by MIGRATIONS[n - 1].
-MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (_first_schema,)
+MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (_first_schema, _answers)
 
 
 def migrate(cursor: duckdb.DuckDBPyConnection) -> bool:

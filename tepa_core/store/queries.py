@@ -13,7 +13,8 @@ from typing import Any
 import pandas as pd
 
 from tepa_core.experiment import OVERALL, REFERENCE
-from tepa_core.lifecycle import Thresholds
+from tepa_core.lifecycle import Rule, Thresholds, would_prevent
+from tepa_core.methods import thresholds_of
 from tepa_core.store.connection import Store
 
 #: Revocations at one instant that count as a batch: one import or one job, rather than one change of mind.
@@ -197,7 +198,13 @@ def lanes(store: Store, run_id: str) -> pd.DataFrame:
 
 
 def keys(
-    store: Store, run_id: str, method: str = "", seed: int = 0, search: str | None = None, limit: int = 1000
+    store: Store,
+    run_id: str,
+    method: str = "",
+    seed: int = 0,
+    search: str | None = None,
+    limit: int = 1000,
+    subject: str | None = None,
 ) -> pd.DataFrame:
     """Conflict keys of one lane, those with most transitions first.
 
@@ -205,7 +212,8 @@ def keys(
     -------
     pandas.DataFrame
         ``subject``, ``key``, ``key_id``, ``n_values``, ``revocations``, ``lives`` (activations), ``active`` (the Active
-        value, missing if none). ``search`` matches key, subject and values, without regard to case.
+        value, missing if none). ``search`` matches key, subject and values, without regard to case; ``subject`` keeps
+        the keys of one subject.
     """
     return _ask(
         store,
@@ -216,13 +224,49 @@ def keys(
         FROM precedent LEFT JOIN (
             SELECT precedent_id, count(*) AS revocations FROM transition
             WHERE run_id = $1 AND to_state = 'revoked' GROUP BY ALL) USING (precedent_id)
-        WHERE run_id = $1 AND method = $2 AND seed = $3
+        WHERE run_id = $1 AND method = $2 AND seed = $3 AND ($6 IS NULL OR subject = $6)
         GROUP BY subject, key_id
         HAVING $4 IS NULL OR contains(lower(concat_ws(' ', subject, any_value(key), string_agg(value, ' '))), lower($4))
         ORDER BY revocations DESC, lives DESC, subject, key_id LIMIT $5
         """,
-        [run_id, method, seed, search, limit],
+        [run_id, method, seed, search, limit, subject],
     )
+
+
+def subjects(store: Store, run_id: str, search: str | None = None, limit: int = 1000) -> pd.DataFrame:
+    """Subjects of a log, those with most revocations first.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``subject``, ``n_keys``, ``revocations``, of the keys that ``search`` matches as in `keys`.
+    """
+    return _ask(
+        store,
+        """
+        WITH one AS (
+            SELECT subject, key_id, any_value(key) AS key, string_agg(value, ' ') AS written,
+                   coalesce(sum(revocations), 0) AS revocations
+            FROM precedent LEFT JOIN (
+                SELECT precedent_id, count(*) AS revocations FROM transition
+                WHERE run_id = $1 AND to_state = 'revoked' GROUP BY ALL) USING (precedent_id)
+            WHERE run_id = $1 GROUP BY subject, key_id)
+        SELECT subject, count(*) AS n_keys, CAST(sum(revocations) AS BIGINT) AS revocations
+        FROM one WHERE $2 IS NULL OR contains(lower(concat_ws(' ', subject, key, written)), lower($2))
+        GROUP BY subject ORDER BY revocations DESC, subject LIMIT $3
+        """,
+        [run_id, search, limit],
+    )
+
+
+def place_of(store: Store, run_id: str, precedent_id: str) -> tuple[str, int, str, str] | None:
+    """Return method, seed, subject and ``key_id`` of a precedent, or None when the run has none of this id."""
+    with store.read() as cursor:
+        row = cursor.execute(
+            "SELECT method, seed, subject, key_id FROM precedent WHERE run_id = ? AND precedent_id = ?",
+            [run_id, precedent_id],
+        ).fetchone()
+    return None if row is None else (str(row[0]), int(row[1]), str(row[2]), str(row[3]))
 
 
 def precedents(
@@ -247,7 +291,7 @@ def precedents(
     rule
         The rule of the last transition.
     batch
-        Only those whose last revocation shares its instant with at least two others (logs only).
+        Only those whose last revocation shares its instant with those of at least two others (logs only).
     search
         Text looked for, without regard to case, in subject, key, value and the text of the evidence on the key.
 
@@ -255,14 +299,14 @@ def precedents(
     -------
     pandas.DataFrame
         The stored columns with ``id``; ``created_at``, ``changed_at`` and ``revoked_at`` in the run's clock; and
-        ``batch_size``, the revocations of the run at the instant of its last one (1 in a simulation).
+        ``batch_size``, the precedents of the run revoked at the instant of its last revocation (1 in a simulation).
     """
     is_log = run_info(store, run_id).is_log
     frame = _ask(
         store,
         """
         WITH falls AS (
-            SELECT occurred, count(*) AS batch_size FROM transition
+            SELECT occurred, count(DISTINCT precedent_id) AS batch_size FROM transition
             WHERE run_id = $1 AND to_state = 'revoked' GROUP BY occurred),
         hits AS (
             SELECT DISTINCT method, seed, subject, key_id FROM evidence
@@ -287,6 +331,66 @@ def precedents(
         [run_id, state, key, method, seed, subject, rule, batch, search or None, is_log, BATCH_SIZE],
     )
     return in_clock(frame, ("created_at", "changed_at", "revoked_at"), is_log)
+
+
+def archive(
+    store: Store, run_id: str, *, method: str | None = None, seed: int | None = None, search: str | None = None
+) -> pd.DataFrame:
+    """Every precedent that was ever revoked, with the numbers of its last revocation.
+
+    Parameters
+    ----------
+    search
+        As for `precedents`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``id``, ``transition_id`` (the last revocation), ``method``, ``seed``, ``subject``, ``key``, ``key_id``,
+        ``value``, ``state`` (now), ``lives``, ``revocations``, ``rule``, ``revoked_at`` (in the run's clock),
+        ``support`` and ``conflict`` (counts at that moment), ``would_prevent`` (how many of the latest conflicts would
+        have had to be supports; missing when the value was superseded), ``batch_size`` (precedents revoked at that
+        instant; 1 in a simulation).
+    """
+    info = run_info(store, run_id)
+    frame = _ask(
+        store,
+        """
+        WITH fall AS (
+            SELECT precedent_id, transition_id, occurred, rule, support, conflict, recent_window,
+                   count(*) OVER (PARTITION BY precedent_id) AS revocations
+            FROM transition WHERE run_id = $1 AND to_state = 'revoked'
+            QUALIFY row_number() OVER (PARTITION BY precedent_id ORDER BY number DESC) = 1),
+        falls AS (
+            SELECT occurred, count(DISTINCT precedent_id) AS batch_size FROM transition
+            WHERE run_id = $1 AND to_state = 'revoked' GROUP BY occurred),
+        hits AS (
+            SELECT DISTINCT method, seed, subject, key_id FROM evidence
+            WHERE run_id = $1 AND $4 IS NOT NULL AND contains(lower(coalesce(text, '')), lower($4)))
+        SELECT p.precedent_id AS id, transition_id, p.method, p.seed, p.subject, key, p.key_id, value,
+               CASE WHEN deprecated THEN 'deprecated' ELSE state END AS state, lives, revocations, fall.rule,
+               fall.occurred AS revoked_at, fall.support, fall.conflict, recent_window,
+               CASE WHEN $5 THEN batch_size ELSE 1 END AS batch_size
+        FROM precedent p JOIN fall USING (precedent_id) JOIN falls ON falls.occurred = fall.occurred
+             LEFT JOIN hits h USING (method, seed, subject, key_id)
+        WHERE run_id = $1 AND ($2 IS NULL OR p.method = $2) AND ($3 IS NULL OR p.seed = $3)
+          AND ($4 IS NULL OR h.key_id IS NOT NULL
+               OR contains(lower(concat_ws(' ', p.subject, key, value)), lower($4)))
+        ORDER BY p.method, p.seed, p.subject, p.key_id, fall.occurred, p.precedent_id
+        """,
+        [run_id, method, seed, search or None, info.is_log],
+    )
+    thresholds = {name: thresholds_of(name, info.thresholds) for name in frame["method"].unique()}
+    columns = ["method", "rule", "support", "conflict", "recent_window"]
+    counted = {
+        row: would_prevent(row[2], row[3], row[4], thresholds[row[0]])
+        for row in set(frame[columns].itertuples(index=False, name=None))
+        if row[1] != Rule.SUPERSEDED.label
+    }
+    needed = [counted.get(row) for row in frame[columns].itertuples(index=False, name=None)]
+    frame.insert(len(frame.columns) - 1, "would_prevent", pd.Series(needed, index=frame.index, dtype="Int64"))
+    frame = frame.drop(columns="recent_window")
+    return in_clock(frame, ("revoked_at",), info.is_log)
 
 
 def transitions(store: Store, run_id: str, precedent_id: str) -> pd.DataFrame:
@@ -319,6 +423,39 @@ def revocations(store: Store, run_id: str, method: str = "tepa") -> pd.DataFrame
         WHERE run_id = ? AND method = ? AND to_state IN ('revoked', 'active') ORDER BY seed, occurred, number
         """,
         [run_id, method],
+    )
+
+
+def lane_transitions(store: Store, run_id: str, method: str = "", seed: int = 0) -> pd.DataFrame:
+    """Every change of state in one lane (a method on a seed; for a log the default), in the order it happened.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``occurred`` (in the run's clock), ``subject``, ``key``, ``key_id``, ``value``, ``from_state``, ``to_state``,
+        ``rule``, ``life``, ``transition_id``, ``precedent_id``.
+    """
+    frame = _ask(
+        store,
+        """
+        SELECT occurred, subject, key, key_id, value, from_state, to_state, t.rule, life, transition_id, precedent_id
+        FROM transition t JOIN precedent p USING (run_id, precedent_id)
+        WHERE run_id = ? AND method = ? AND seed = ? ORDER BY occurred, seq, precedent_id, number
+        """,
+        [run_id, method, seed],
+    )
+    return in_clock(frame, ("occurred",), run_info(store, run_id).is_log)
+
+
+def lane_evidence(store: Store, run_id: str, method: str, seed: int) -> pd.DataFrame:
+    """Return what a method learned from on one seed: ``t`` (task), ``key``, ``value``, ``supports``, in order."""
+    return _ask(
+        store,
+        """
+        SELECT occurred AS t, key, value, supports FROM evidence
+        WHERE run_id = ? AND method = ? AND seed = ? ORDER BY seq
+        """,
+        [run_id, method, seed],
     )
 
 

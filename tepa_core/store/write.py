@@ -7,12 +7,14 @@ import datetime as dt
 import hashlib
 import json
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tepa_core import __version__
@@ -20,7 +22,7 @@ from tepa_core.experiment import RunResult
 from tepa_core.lifecycle import Thresholds, encode, replay, tables
 from tepa_core.methods import METHODS, thresholds_of
 from tepa_core.store.connection import Store
-from tepa_core.store.queries import BATCH_SIZE
+from tepa_core.store.queries import BATCH_SIZE, UnknownRunError
 
 _TABLES = ("run", "phase", "episode", "truth", "evidence", "precedent", "transition", "import_issue")
 
@@ -60,11 +62,22 @@ def rename_run(store: Store, run_id: str, name: str) -> None:
     ------
     ValueError
         If the name is blank.
+    UnknownRunError
+        If there is no such run.
     """
     if not name.strip():
         raise ValueError("a run needs a name; type at least one letter")
     with store.write() as cursor:
+        if _name(cursor, run_id) is None:
+            raise UnknownRunError(
+                f"there is no run {run_id}, so nothing was renamed; the command 'runs' lists what there is"
+            )
         cursor.execute("UPDATE run SET name = ? WHERE run_id = ?", [name.strip(), run_id])
+
+
+def _name(cursor: duckdb.DuckDBPyConnection, run_id: str) -> str | None:
+    row = cursor.execute("SELECT name FROM run WHERE run_id = ?", [run_id]).fetchone()
+    return None if row is None else str(row[0])
 
 
 def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
@@ -84,7 +97,7 @@ def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
         value_id=result.evidence["value"],
     )
     with store.write() as cursor:
-        kept = cursor.execute("SELECT name, created_at FROM run WHERE run_id = ?", [run_id]).fetchone()
+        name = name or _name(cursor, run_id) or f"{spec.stream_spec.title}, {spec.seeds} seeds"
         _remove(cursor, run_id)
         _insert(
             cursor,
@@ -93,7 +106,7 @@ def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
             _run_row(
                 kind="simulation",
                 stream=spec.stream,
-                name=name or (kept[0] if kept else f"{spec.stream_spec.title}, {spec.seeds} seeds"),
+                name=name,
                 spec=spec.as_dict(),
                 thresholds=spec.thresholds,
                 source=None,
@@ -160,6 +173,15 @@ def log_run_id(source: str, digest: str, mapping: Mapping[str, Any], thresholds:
 def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | None = None, elapsed: float = 0) -> str:
     """Store an evidence log with its precedents, all or nothing; the same file replaces itself.
 
+    Parameters
+    ----------
+    store, log, thresholds
+        Where to, what, and when its values are proposed, promoted and revoked.
+    name
+        Of the run; when left out the name that it has, or that of the file.
+    elapsed
+        Seconds already spent on reading the file; kept with the run, with those spent here.
+
     Returns
     -------
     str
@@ -172,6 +194,7 @@ def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | N
     """
     if log.loaded == 0:
         raise ValueError(f"{log.source} has no row that can be loaded; {log.rejected} rejected, nothing was written")
+    began = time.perf_counter()
     run_id = log_run_id(log.source, log.digest, log.mapping, thresholds)
     at = _microseconds(log.evidence["event_time"])
     arrived = log.evidence["ingested_at"]
@@ -185,7 +208,12 @@ def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | N
         method="", seed=0, occurred=at, arrived=arrival
     )
     with store.write() as cursor:
+        name = name or _name(cursor, run_id) or log.source
         _remove(cursor, run_id)
+        _insert(cursor, "phase", run_id, _log_phases(evidence))
+        _insert(cursor, "evidence", run_id, evidence)
+        _insert(cursor, "import_issue", run_id, log.issues.rename(columns={"row": "source_row"}))
+        batches = _derive(cursor, run_id, evidence, thresholds)
         _insert(
             cursor,
             "run",
@@ -193,7 +221,7 @@ def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | N
             _run_row(
                 kind="log",
                 stream="log",
-                name=name or log.source,
+                name=name,
                 spec={"format": log.format, "mapping": dict(log.mapping), "digest": log.digest},
                 thresholds=thresholds,
                 source=log.source,
@@ -203,19 +231,10 @@ def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | N
                     "rejected": log.rejected,
                     "arrival_times": int(arrived.notna().sum()),
                 },
-                badges=dict(log.badges),
-                elapsed_s=elapsed,
+                badges={**log.badges, "batch_revocation": batches} if batches else log.badges,
+                elapsed_s=elapsed + time.perf_counter() - began,
             ),
         )
-        _insert(cursor, "phase", run_id, _log_phases(evidence))
-        _insert(cursor, "evidence", run_id, evidence)
-        _insert(cursor, "import_issue", run_id, log.issues.rename(columns={"row": "source_row"}))
-        batches = _derive(cursor, run_id, evidence, thresholds)
-        if batches:
-            cursor.execute(
-                "UPDATE run SET badges = ? WHERE run_id = ?",
-                [_json({**log.badges, "batch_revocation": batches}), run_id],
-            )
     return run_id
 
 
@@ -266,11 +285,12 @@ def _log_phases(evidence: pd.DataFrame) -> pd.DataFrame:
 
 
 def _derive(cursor: duckdb.DuckDBPyConnection, run_id: str, evidence: pd.DataFrame, thresholds: Thresholds) -> int:
-    """Replay evidence into the derived tables; return how many revocations came in batches."""
+    """Replay evidence into the derived tables; return how many precedents were revoked in batches."""
     lanes = evidence.assign(subject=evidence["seed"].astype(str) + "\x1f" + evidence["subject"].astype(str))
     log, labels = encode(lanes, time="occurred")
     precedents, transitions = tables(log, labels, replay(log, thresholds), thresholds)
-    first = evidence.take(precedents["first"].to_numpy())
+    at = precedents["first"].to_numpy()
+    first = evidence.take(at)
     ids = np.array(
         [
             precedent_id(*parts)
@@ -286,15 +306,40 @@ def _derive(cursor: duckdb.DuckDBPyConnection, run_id: str, evidence: pd.DataFra
         seed=first["seed"].to_numpy(),
         subject=first["subject"].to_numpy(object),
         key=first["key"].to_numpy(object),
-        value=first["value"].to_numpy(object),
+        value=spelling(log.precedent, at, evidence["occurred"], evidence["value"]),
     )
     _insert(cursor, "precedent", run_id, precedents)
     owner = ids[transitions["precedent"].to_numpy()]
     transitions = transitions.rename(columns={"time": "occurred", "window": "recent_window"}).assign(precedent_id=owner)
     transitions["transition_id"] = transitions["precedent_id"] + "." + transitions["number"].astype(str)
     _insert(cursor, "transition", run_id, transitions.drop(columns=["precedent"]))
-    sizes = transitions[transitions["to_state"] == "revoked"].groupby("occurred").size()
+    sizes = transitions[transitions["to_state"] == "revoked"].groupby("occurred")["precedent_id"].nunique()
     return int(sizes[sizes >= BATCH_SIZE].sum())
+
+
+def spelling(
+    precedent: npt.NDArray[np.int32], first: npt.NDArray[np.int64], occurred: pd.Series[int], value: pd.Series[Any]
+) -> npt.NDArray[np.object_]:
+    """Return each precedent's value as its earliest item writes it; of equally early ones the first by alphabet.
+
+    Parameters
+    ----------
+    precedent, occurred, value
+        Per item its precedent, its time, and the value as written, shape (n,).
+    first
+        Any one item of each precedent, shape (m,).
+    """
+    written = value.to_numpy(object)
+    spelled = written[first]
+    differs = written != spelled[precedent]
+    if differs.any():
+        several = np.isin(precedent, precedent[differs])
+        items = pd.DataFrame(
+            {"precedent": precedent[several], "occurred": occurred.to_numpy()[several], "value": written[several]}
+        )
+        earliest = items.sort_values(["occurred", "value"]).drop_duplicates("precedent")
+        spelled[earliest["precedent"].to_numpy()] = earliest["value"].to_numpy(object)
+    return spelled
 
 
 def precedent_id(method: str, seed: int, subject: str, key_id: str, value_id: str) -> str:

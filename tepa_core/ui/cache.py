@@ -19,6 +19,7 @@ from tepa_core.experiment import (
     paired_comparisons,
     pollution_summary,
     run,
+    run_differences,
     success_summary,
 )
 from tepa_core.store import KeyLife, RunInfo, Store, default_path, key_life, precedent_life, queries, save_run
@@ -87,11 +88,17 @@ run_info: Callable[[str], RunInfo] = question(queries.run_info)
 phases = question(queries.phases)
 lanes = question(queries.lanes)
 keys = question(queries.keys)
+subjects = question(queries.subjects)
+place_of = question(queries.place_of)
+archive = question(queries.archive)
 precedents = question(queries.precedents)
 state_counts = question(queries.state_counts)
 harm_by_key = question(queries.harm_by_key)
 episodes = question(queries.episodes)
 issues = question(queries.issues)
+lane_transitions = question(queries.lane_transitions)
+lane_evidence = question(queries.lane_evidence)
+truth = question(queries.truth)
 key_life_of: Callable[..., KeyLife] = question(key_life)
 precedent_life_of: Callable[..., KeyLife] = question(precedent_life)
 
@@ -114,6 +121,13 @@ def comparisons(
 ) -> pd.DataFrame:
     """Paired comparisons of one method with all others."""
     return paired_comparisons(queries.success_per_seed(database, run_id), a, scopes=scopes, level=level)
+
+
+@question
+def differences_of_runs(database: Store, a: str, b: str, paired: bool, level: float = 0.95) -> pd.DataFrame:
+    """Success of one run minus that of another: ``method``, ``phase``, ``a``, ``b``, ``diff``, ``lo``, ``hi``."""
+    first, second = queries.success_per_seed(database, a), queries.success_per_seed(database, b)
+    return run_differences(first, second, paired=paired, level=level)
 
 
 @question

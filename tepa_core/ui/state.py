@@ -38,10 +38,9 @@ def remember(name: str, options: Sequence[T] | None, default: T, kind: type[T] |
     str
         The widget's ``key``: its session state holds an allowed value.
     """
-    key, written = f"{name}_choice", f"{name}_in_url"
-    said = st.query_params.get(name)
-    if said is not None and said != st.session_state.get(written):
-        # A link that was opened, or the browser's back button: the URL is newer than the session.
+    key = f"{name}_choice"
+    said = news(name)
+    if said is not None:
         value = _read(said, kind or type(default))
         if value is not None and (options is None or value in options):
             st.session_state[key] = value
@@ -52,6 +51,34 @@ def remember(name: str, options: Sequence[T] | None, default: T, kind: type[T] |
         st.session_state[key] = st.session_state[key]
     write(name, st.session_state[key])
     return key
+
+
+def remember_several(name: str, options: Sequence[str], default: Sequence[str]) -> str:
+    """Prepare a widget that holds several ids, as `remember` does for one; the URL lists them with commas.
+
+    Ids that the options do not have are left out. In the URL ``all`` stands for every option, ``none`` for no one.
+
+    Returns
+    -------
+    str
+        The widget's ``key``.
+    """
+    key = f"{name}_choice"
+    said = news(name)
+    if said is not None:
+        named = options if said == "all" else said.split(",")
+        st.session_state[key] = [one for one in options if one in named]
+    held = st.session_state.get(key, default)
+    st.session_state[key] = [one for one in held if one in options]
+    whole = len(st.session_state[key]) == len(options)
+    write(name, "all" if whole else ",".join(st.session_state[key]) or "none")
+    return key
+
+
+def news(name: str) -> str | None:
+    """Return what the URL says of a value when it is newer than the session: a link was opened, or "back" pressed."""
+    said = st.query_params.get(name)
+    return None if said == st.session_state.get(f"{name}_in_url") else said
 
 
 def write(name: str, value: str | int) -> None:
@@ -68,6 +95,11 @@ def write(name: str, value: str | int) -> None:
 def choose(name: str, value: str | int) -> None:
     """Set a remembered value, for callbacks."""
     st.session_state[f"{name}_choice"] = value
+
+
+def follow(name: str, value: str | int) -> None:
+    """Set a remembered value as a link would, for the body of a page: it holds from the next run of the script on."""
+    st.query_params[name] = str(value)
 
 
 def _read(said: str, kind: type[T]) -> T | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -68,8 +69,30 @@ def _in_short(info: RunInfo) -> str:
     return f"{info.counts['seeds']} seeds × {info.counts['tasks']} tasks, made {made}. Id `{info.run_id}`."
 
 
-def figure(fig: go.Figure, key: str, *, select: bool = False) -> object:
+#: Characters that mean something in Markdown. After some of them a word joiner, which nobody sees, keeps Streamlit from
+#: making links, arrows and emoji out of them.
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~$:^=/@&\"'])")
+_JOINED = re.compile(r"(?<=:)(?=[A-Za-z/])|(?<=[@<])(?=\S)|(?<=www)(?=\.)|(?<=-)(?=[->])", re.IGNORECASE)
+
+
+def plain_text(text: object, limit: int = 80) -> str:
+    """Return somebody's text so that Markdown shows it as it is: one line, shortened, nothing in it obeyed.
+
+    Whole sentences of a log are better shown with ``st.text``, which knows no Markdown at all.
+    """
+    line = " ".join(str(text).split())
+    if len(line) > limit:
+        line = line[: limit - 1].rstrip() + "…"
+    return _MARKDOWN.sub(r"\\\1", _JOINED.sub("\u2060", line))
+
+
+def figure(fig: go.Figure, key: str, *, select: bool | Callable[[], None] = False) -> object:
     """Show a figure with its caption and alternative text, which its builder computed from the same data.
+
+    Parameters
+    ----------
+    select
+        True to make its points selectable; a function is called before the page runs again.
 
     Returns
     -------
@@ -81,7 +104,7 @@ def figure(fig: go.Figure, key: str, *, select: bool = False) -> object:
         fig,
         key=key,
         width="stretch",
-        on_select="rerun" if select else "ignore",
+        on_select=select if callable(select) else ("rerun" if select else "ignore"),
         selection_mode="points",
         alt=words.get("alt"),
         config={"displaylogo": False, "toImageButtonOptions": {"filename": key, "scale": 2}},

@@ -81,6 +81,10 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
+def never(address: str) -> None:
+    pytest.fail(f"{address} was called ready")
+
+
 def answers(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex((launch.ADDRESS, port)) == 0
@@ -120,19 +124,19 @@ def test_a_first_page_slower_than_the_patience_is_ready_all_the_same(app: Path, 
 def test_a_script_that_does_not_compile_is_not_ready(app: Path, port: int) -> None:
     app.write_text("def broken(:\n")
     with pytest.raises(launch.StartError, match="does not compile"):
-        launch.serve(port, app=app)
+        launch.serve(port, app=app, ready=never)
     assert not answers(port)
 
 
 def test_a_server_that_stops_while_starting_is_not_ready(tmp_path: Path, port: int) -> None:
     with pytest.raises(launch.StartError, match="stopped while it started"):
-        launch.serve(port, app=tmp_path / "missing.py")
+        launch.serve(port, app=tmp_path / "missing.py", ready=never)
 
 
 def test_the_handler_of_sigterm_is_put_back(tmp_path: Path, port: int) -> None:
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(launch.StartError):
-        launch.serve(port, app=tmp_path / "missing.py")
+        launch.serve(port, app=tmp_path / "missing.py", ready=never)
     assert signal.getsignal(signal.SIGTERM) is before
 
 

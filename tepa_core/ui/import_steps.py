@@ -1,0 +1,396 @@
+"""From a dropped file to a run: choose it, say what its columns mean, look at what would be loaded, load it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import BinaryIO
+from zoneinfo import available_timezones
+
+import pandas as pd
+import streamlit as st
+
+from tepa_core.figures.theme import STATE_STYLE
+from tepa_core.importers import (
+    FIELDS,
+    IMPORTERS,
+    REQUIRED,
+    TEMPLATE_CSV,
+    ColumnMapping,
+    EvidenceLog,
+    ImportRefused,
+    Table,
+    apply,
+    open_log,
+)
+from tepa_core.lifecycle import PRESETS
+from tepa_core.logs import ImportReport, import_log
+from tepa_core.store.queries import BATCH_SIZE
+from tepa_core.ui import cache, state, widgets
+from tepa_core.ui.widgets import plain_text
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+
+#: Sample log -> its preset, the words on its button, what it shows.
+SAMPLES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        "travel_preferences.csv": (
+            "default",
+            "Travel preferences",
+            "A year of 40 invented travellers: habits change, some return, and some revocations are wrong.",
+        ),
+        "heads_of_government.csv": (
+            "direct_facts",
+            "Heads of government",
+            "Who led five governments, 1990 to 2024: each statement replaces the one before it.",
+        ),
+    }
+)
+
+#: Field -> its name for people, and what its column holds.
+FIELD_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "ts": ("Time", "When it was said or happened: ISO 8601, or epoch seconds or milliseconds."),
+        "key": ("Key", "What the memory is about, such as seat. Values of one key exclude each other."),
+        "value": ("Value", "What is said of the key, such as window."),
+        "user": ("User", "Whose memory it is. Keys of different users never touch each other."),
+        "outcome": ("Outcome", "Empty, 1, yes or success: supports the value. 0, no or failure: refutes it."),
+        "text": ("Sentence", "The source sentence. It is shown, never interpreted."),
+        "phase": ("Phase", "A name for the stretch of time, shaded in figures."),
+        "actor": ("Who", "Who wrote the row: a person, an agent, a job."),
+        "source_ref": ("Source", "Where it can be found: a message id, a ticket."),
+        "ingested_at": ("Arrival", "When it reached the log, if that is not when it happened."),
+    }
+)
+
+PRESET_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "default": (
+            "Habits and preferences (default)",
+            f"A value is believed after {PRESETS['default'].theta_prop} statements and revoked when two of its last "
+            f"{PRESETS['default'].n_rec} outcomes go against it: one remark proves little.",
+        ),
+        "direct_facts": (
+            "Facts stated once (direct_facts)",
+            "One statement makes a value active, and the next other one replaces it: who holds an office, where "
+            "somebody lives.",
+        ),
+    }
+)
+
+#: Badge -> what it says about so many rows.
+BADGE_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "missing_user": "rows name no user; their keys are taken to belong to one and the same.",
+        "naive_time": "rows have a time without an offset; it is read in the time zone chosen for the file.",
+        "tied_time": "rows share user, key and time with a row of another value; the order in the file decides.",
+        "late_arrival": "rows arrived more than a day after they happened; Lifecycle shows both orders.",
+        "batch_revocation": f"memories were revoked in a batch, {BATCH_SIZE} or more at one instant: "
+        "that is usually a job, not a change of mind.",
+    }
+)
+
+_CHOICE, _TABLE, _PREVIEW, _REPORT = "import_choice", "import_table", "import_preview", "import_report"
+_UPLOAD = "import_upload"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to be imported.
+
+    Attributes
+    ----------
+    token
+        Tells this file from another one of the same name.
+    name
+        Its name for people; never part of a path.
+    preset
+        The preset that suits it.
+    content
+        The bytes of an upload; None for a sample, which lies in the folder ``data``.
+    """
+
+    token: str
+    name: str
+    preset: str
+    content: BinaryIO | None
+
+    @contextmanager
+    def as_file(self) -> Iterator[Path]:
+        """Give a path to read; an upload is written to a temporary file, which is removed afterwards."""
+        if self.content is None:
+            yield DATA / self.name
+            return
+        ending = Path(self.name).suffix.lower()
+        known = {extension for importer in IMPORTERS.values() for extension in importer.extensions}
+        with TemporaryDirectory(prefix="tepa-import-") as folder:
+            path = Path(folder) / f"upload{ending if ending in known else ''}"
+            self.content.seek(0)
+            with path.open("wb") as file:
+                shutil.copyfileobj(self.content, file)
+            yield path
+
+
+def choose_file() -> Source | None:
+    """Draw the upload, the samples and the template; return the file that was chosen last."""
+    left, right = st.columns([3, 2], gap="medium")
+    endings = sorted({extension for importer in IMPORTERS.values() for extension in importer.extensions})
+    uploaded = left.file_uploader(
+        "Your evidence log",
+        type=endings,
+        key=_UPLOAD,
+        on_change=_choose,
+        args=("upload",),
+        help="CSV (comma, semicolon or tab), JSON Lines, a JSON array of objects, or Parquet. It stays on this machine.",
+    )
+    with right:
+        st.markdown("Or load a sample with one click:")
+        for name, (preset, label, words) in SAMPLES.items():
+            if (DATA / name).exists() and st.button(
+                label, key=f"sample_{name}", icon=":material/science:", help=words, on_click=_choose, args=(name,)
+            ):
+                load(Source(name, name, preset, None), None, preset, None)
+        st.download_button(
+            "Template (CSV)",
+            TEMPLATE_CSV,
+            file_name="evidence_template.csv",
+            mime="text/csv",
+            key="import_template",
+            icon=":material/download:",
+            help="A small file with every column, to fill in.",
+            on_click="ignore",
+            type="tertiary",
+        )
+    choice = st.session_state.get(_CHOICE, "upload")
+    if choice in SAMPLES:
+        return Source(choice, choice, SAMPLES[choice][0], None)
+    return None if uploaded is None else Source(uploaded.file_id, uploaded.name, "default", uploaded)
+
+
+def _choose(choice: str) -> None:
+    st.session_state[_CHOICE] = choice
+
+
+def read(source: Source) -> Table | None:
+    """Read the file into a table of text and say what it is; None, with the reason, when it is refused."""
+    held = st.session_state.get(_TABLE)
+    if held is None or held[0] != source.token:
+        st.session_state.pop(_TABLE, None)
+        st.session_state.pop(_PREVIEW, None)
+        with source.as_file() as path, st.spinner(f"Reading {plain_text(source.name)}"):
+            try:
+                held = (source.token, open_log(path))
+            except ImportRefused as refusal:
+                _refuse(refusal, source, path)
+                return None
+        st.session_state[_TABLE] = held
+    table: Table = held[1]
+    records = len(table.frame) + len(table.issues)
+    st.markdown(
+        f"**{plain_text(source.name)}** is read as **{IMPORTERS[table.format].name}**: {records:,} records, "
+        f"{len(table.columns)} columns."
+    )
+    return table
+
+
+def choose_meaning(source: Source, table: Table) -> ColumnMapping | None:
+    """Draw a choice of column for each field, prefilled; None, with a sentence, while something is missing."""
+    guess = ColumnMapping.suggest(table.columns)
+    chosen: dict[str, str] = {}
+    required = st.columns(len(REQUIRED))
+    for column, field in zip(required, REQUIRED, strict=True):
+        with column:
+            _column_box(field, source, table, guess, chosen)
+    optional = [field for field in FIELDS if field not in REQUIRED]
+    found = [FIELD_WORDS[field][0].lower() for field in optional if guess.column(field)]
+    with st.expander(f"Optional columns; found: {', '.join(found) or 'none'}"):
+        for start in range(0, len(optional), 3):
+            for column, field in zip(st.columns(3), optional[start : start + 3], strict=False):
+                with column:
+                    _column_box(field, source, table, guess, chosen)
+    with st.expander("Key from several columns, and time zone"):
+        template = st.text_input(
+            "Key template",
+            key=f"map_template_{source.token}",
+            placeholder="{user}/{slot}",
+            help="Makes the key from several columns: write their names in braces. It takes the place of the key column.",
+        ).strip()
+        zones = ["UTC", *sorted(available_timezones() - {"UTC"})]
+        zone = st.selectbox(
+            "Time zone of times without an offset", zones, key=f"map_zone_{source.token}", help="IANA name."
+        )
+    try:
+        mapping = ColumnMapping.of(chosen, key_template=template or None, tz=zone)
+    except ImportRefused as refusal:
+        st.error(plain_text(refusal, limit=500), icon=":material/block:")
+        return None
+    missing = [FIELD_WORDS[field][0] for field in mapping.missing(table.columns)]
+    if missing:
+        st.warning(
+            f"Choose the column that holds: {', '.join(missing)}. Without it no row can be loaded.",
+            icon=":material/help:",
+        )
+        return None
+    return mapping
+
+
+def _column_box(field: str, source: Source, table: Table, guess: ColumnMapping, chosen: dict[str, str]) -> None:
+    label, words = FIELD_WORDS[field]
+    options = [None, *table.columns]
+    column = st.selectbox(
+        f"{label} (required)" if field in REQUIRED else label,
+        options,
+        index=options.index(guess.column(field)),
+        format_func=lambda name: "–" if name is None else name,
+        key=f"map_{field}_{source.token}",
+        help=words,
+    )
+    if column is not None:
+        chosen[field] = column
+
+
+def preview(source: Source, table: Table, mapping: ColumnMapping) -> EvidenceLog | None:
+    """Show what would be loaded, before anything is; None, with the reason, when nothing can be."""
+    held = st.session_state.get(_PREVIEW)
+    if held is None or held[0] != (source.token, mapping):
+        with st.spinner("Checking every record"):
+            try:
+                held = ((source.token, mapping), apply(table, mapping))
+            except ImportRefused as refusal:
+                st.error(plain_text(refusal, limit=500), icon=":material/block:")
+                return None
+        st.session_state[_PREVIEW] = held
+    log: EvidenceLog = held[1]
+    st.markdown(f"#### {log.read:,} records read · {log.loaded:,} can be loaded · {log.rejected:,} rejected")
+    badges(log.badges)
+    if log.loaded:
+        head = log.evidence.head(8)
+        people = pd.DataFrame(
+            {
+                "time (UTC)": head["event_time"],
+                "user": head["subject"],
+                "key": head["key"],
+                "value": head["value"],
+                "says": head["supports"].map({True: "supports it", False: "refutes it"}),
+                "sentence": head["text"],
+                "who": head["actor"],
+                "source": head["source_ref"],
+            }
+        )
+        st.caption("The first rows, as evidence")
+        st.dataframe(people, key="import_first_rows", hide_index=True, alt="The first rows of the file, as evidence")
+    rejected(log.issues, "import_rejected_preview")
+    if log.loaded == 0:
+        st.error(
+            "No record can be loaded this way. The reasons stand above: choose other columns, or correct the file.",
+            icon=":material/block:",
+        )
+        return None
+    return log
+
+
+def badges(counts: Mapping[str, int]) -> None:
+    """Say in words what a reader should know about the rows."""
+    for badge, count in counts.items():
+        st.markdown(f":material/info: **{count:,}** {BADGE_WORDS.get(badge, badge.replace('_', ' '))}")
+
+
+def rejected(issues: pd.DataFrame, key: str) -> None:
+    """List rejected rows with their reasons, to be downloaded."""
+    if len(issues):
+        with st.expander(f"{len(issues):,} rejected, with the reason of each", expanded=True):
+            widgets.table(issues, key, label="Download the rejected rows (CSV)")
+
+
+def choose_preset(source: Source) -> str:
+    """Draw the choice of thresholds, explained."""
+    names = list(PRESET_WORDS)
+    preset: str = st.radio(
+        "What kind of log is it?",
+        names,
+        index=names.index(source.preset),
+        format_func=lambda name: PRESET_WORDS[name][0],
+        captions=[PRESET_WORDS[name][1] for name in names],
+        key=f"preset_{source.token}",
+    )
+    return preset
+
+
+def load(source: Source, mapping: ColumnMapping | None, preset: str, name: str | None) -> None:
+    """Import the file, make it the current run, and run the page again with the report; or say why not."""
+    known = set(cache.runs()["run_id"])
+    bar = st.progress(0.0, f"Reading {plain_text(source.name)}")
+    with source.as_file() as path:
+        try:
+            report = import_log(
+                cache.store(),
+                path,
+                mapping=mapping,
+                preset=preset,
+                name=name,
+                source=source.name,
+                guess=mapping is None,
+                progress=widgets.progress_into(bar),
+            )
+        except ImportRefused as refusal:
+            bar.empty()
+            _refuse(refusal, source, path)
+            return
+    cache.forget()
+    st.session_state[_REPORT] = (report, report.run_id in known)
+    state.follow("run", report.run_id)
+    st.rerun()
+
+
+def show_report() -> None:
+    """Show what the last import did, as long as its run is the current one."""
+    held = st.session_state.get(_REPORT)
+    if held is None or held[0].run_id != state.current_run().run_id:
+        return
+    report: ImportReport = held[0]
+    info = state.current_run()
+    with st.container(border=True, key="import_report_card"):
+        again = (
+            " It was here already, with the same columns and thresholds: it was replaced, not added." if held[1] else ""
+        )
+        st.markdown(
+            f"#### {plain_text(info.name)}: read {report.read:,} · loaded {report.loaded:,} · rejected {report.rejected:,}"
+        )
+        st.markdown(f"It is now the run that every page shows.{again}")
+        states = ", ".join(f"{count:,} {STATE_STYLE[name].label.lower()}" for name, count in report.states.items())
+        st.markdown(f"It makes **{report.precedents:,} memories**: {states}. ({report.elapsed:.1f} s)")
+        badges(report.badges)
+        rejected(report.issues, "import_rejected")
+        run = {"run": report.run_id}
+        with st.container(horizontal=True):
+            st.page_link("pages/explore/lifecycle.py", label="Lifecycle", icon=":material/timeline:", query_params=run)
+            st.page_link("pages/audit/archive.py", label="Archive", icon=":material/inventory_2:", query_params=run)
+            st.page_link("pages/explore/overview.py", label="Overview", icon=":material/monitoring:", query_params=run)
+
+
+def column_guide() -> None:
+    """Explain the columns of an evidence log."""
+    rows = [
+        (FIELD_WORDS[field][0], field, "yes" if field in REQUIRED else "", FIELD_WORDS[field][1]) for field in FIELDS
+    ]
+    st.markdown(
+        "One row for each time somebody said, confirmed or refuted something. A column that has the name given here, or "
+        "a usual other one, is found by itself."
+    )
+    st.dataframe(
+        pd.DataFrame(rows, columns=["field", "column name", "required", "what it holds"]),
+        key="import_guide",
+        hide_index=True,
+        alt="The columns of an evidence log",
+    )
+
+
+def _refuse(refusal: ImportRefused, source: Source, path: Path) -> None:
+    """Show a refusal under the name that the person knows."""
+    words = str(refusal).replace(str(path), source.name).replace(path.name, source.name)
+    st.error(f"{plain_text(words, limit=600)} Nothing was written.", icon=":material/block:")

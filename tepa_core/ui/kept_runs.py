@@ -1,0 +1,121 @@
+"""The runs there are: what they are made of, and renaming, comparing and deleting the chosen one."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from tepa_core.experiment import RunSpec
+from tepa_core.store import RunInfo, UnknownRunError, delete_run, rename_run
+from tepa_core.ui import cache
+from tepa_core.ui.spec_form import tell, told
+from tepa_core.ui.widgets import plain_text, table
+
+OVERVIEW_PAGE, PHASES_PAGE = "pages/explore/overview.py", "pages/explore/phases.py"
+
+
+def show_news(info: RunInfo) -> None:
+    """Say what the last click did, and where to go with the chosen run."""
+    news = told()
+    if news is None:
+        return
+    words, done = news
+    if done:
+        st.success(plain_text(words, limit=300), icon=":material/check:")
+        _open(info)
+    else:
+        st.error(plain_text(words, limit=300), icon=":material/error:")
+
+
+def of_chosen(info: RunInfo) -> None:
+    """Draw what belongs to the run chosen on the left."""
+    st.markdown(f"**{plain_text(info.name)}**: {_facts(info)}")
+    with st.container(horizontal=True):
+        _open(info)
+        if not info.is_log:
+            st.page_link(
+                PHASES_PAGE,
+                label="Compare with another run",
+                icon=":material/compare_arrows:",
+                query_params={"run": info.run_id, "view": "runs"},
+            )
+    if not info.is_log:
+        st.caption("The command that repeats it:")
+        st.code(RunSpec.from_dict(info.spec).command(), language="bash", wrap_lines=True)
+    key = f"rename_{info.run_id}"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input("Name", value=info.name, key=key, max_chars=80)
+        st.button("Rename", icon=":material/edit:", key="rename", on_click=_rename, args=(info.run_id, key))
+        with st.popover("Delete", icon=":material/delete:", key="delete"):
+            st.markdown(_loss(info))
+            st.button("Delete for good", type="primary", key="delete_it", on_click=_delete, args=(info,))
+
+
+def listed(runs: pd.DataFrame) -> None:
+    """Draw the table of all runs."""
+    shown = runs.rename(
+        columns={
+            "run_id": "id",
+            "created_at": "made (UTC)",
+            "elapsed_s": "seconds",
+            "precedents": "memories",
+            "revoked": "revoked now",
+            "source": "file",
+        }
+    )[["name", "kind", "stream", "seeds", "memories", "revoked now", "made (UTC)", "seconds", "file", "id"]]
+    table(
+        shown,
+        "runs",
+        columns={
+            "made (UTC)": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", timezone="UTC"),
+            "seconds": st.column_config.NumberColumn(format="%.1f"),
+        },
+    )
+
+
+def _open(info: RunInfo) -> None:
+    st.page_link(
+        OVERVIEW_PAGE, label="Open on Overview", icon=":material/monitoring:", query_params={"run": info.run_id}
+    )
+
+
+def _facts(info: RunInfo) -> str:
+    made = f"made {info.created_at.day} {info.created_at:%B %Y, %H:%M} UTC in {info.elapsed_s:.1f} seconds"
+    counts = info.counts
+    if info.is_log:
+        rows = f"{counts['loaded']:,} of {counts['read']:,} rows loaded, {counts['rejected']:,} rejected"
+        return f"log {plain_text(info.source)}, {rows}; {made}, version {info.program}."
+    spec = RunSpec.from_dict(info.spec)
+    last = spec.first_seed + spec.seeds - 1
+    return (
+        f"{spec.stream_spec.title}, seeds {spec.first_seed} to {last}, {counts['tasks']} tasks each, "
+        f"{len(spec.methods)} methods; {made}, version {info.program}."
+    )
+
+
+def _loss(info: RunInfo) -> str:
+    what = "its evidence and memories" if info.is_log else "its episodes, evidence and memories"
+    back = (
+        "The file that it was read from is not touched: import it again to have it back."
+        if info.is_log
+        else "The command above makes it again."
+    )
+    return f"Delete **{plain_text(info.name)}** with {what}? This cannot be undone. {back}"
+
+
+def _rename(run_id: str, key: str) -> None:
+    try:
+        rename_run(cache.store(), run_id, st.session_state[key])
+    except UnknownRunError:
+        tell("Not renamed: this run was deleted meanwhile.", done=False)
+    except ValueError as error:
+        tell(f"Not renamed: {error}.", done=False)
+    else:
+        tell("The run has its new name.")
+    cache.forget()
+
+
+def _delete(info: RunInfo) -> None:
+    gone = delete_run(cache.store(), info.run_id)
+    cache.forget()
+    tell(f"{info.name} {'is deleted' if gone else 'was deleted already'}. Another run is chosen now.")

@@ -1,0 +1,151 @@
+"""The views of the phases page: each draws one answer about the methods of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from pandas.api.types import is_numeric_dtype
+
+from tepa_core.experiment import OVERALL, RunSpec, same_draws
+from tepa_core.figures import dot_interval, forest, heatmap, mpi_bars
+from tepa_core.figures.theme import method_label
+from tepa_core.store import RunInfo
+from tepa_core.ui import cache, headline, state
+from tepa_core.ui.widgets import figure, plain_text, table
+
+RUN_PAGE = "pages/data/run.py"
+
+
+def success(summary: pd.DataFrame, phase: str, level: float) -> None:
+    """Draw success per method and phase: dots with intervals, then the numbers."""
+    phases = summary[summary["phase"] != OVERALL]
+    figure(dot_interval(phases, highlight_phase=phase, level=level), "success_dots")
+    figure(heatmap(summary, highlight_phase=phase), "success_heatmap")
+    with st.expander("The numbers with their intervals"):
+        table(_labelled(summary), "success_by_phase")
+
+
+def pollution(index: pd.DataFrame, level: float) -> None:
+    """Draw the memory pollution index of every phase."""
+    if index.empty:
+        st.info("The pollution index needs an agent without memory: start a run with no_memory on Run.")
+        return
+    figure(mpi_bars(index, level=level), "mpi_by_phase")
+    with st.expander("The numbers with their intervals"):
+        table(_labelled(index), "pollution_by_phase")
+
+
+def differences(compared: pd.DataFrame, methods: Sequence[str], level: float) -> None:
+    """Draw the paired differences of one method from the others, in one scope at a time."""
+    if compared.empty:
+        st.info("There is nothing to compare: this run has one method. Start one with more methods on Run.")
+        return
+    scopes = list(dict.fromkeys(compared["scope"]))
+    scope = st.segmented_control("Tasks of", scopes, required=True, key=state.remember("tasks_of", scopes, scopes[-1]))
+    chosen = compared["a"].isin(methods) & compared["b"].isin(methods)
+    rows = compared[chosen & (compared["scope"] == scope)]
+    if rows.empty:
+        st.info("Choose at least one more method above, to compare with.")
+    else:
+        figure(forest(rows, level=level), "differences_forest")
+    st.caption(
+        f"Paired over the seeds. Bounds come from a bootstrap, p from a one-tailed permutation test, corrected after "
+        f"Holm over all {len(compared)} comparisons of this run, also those that are not chosen above."
+    )
+    table(_labelled(compared[chosen]), "differences")
+
+
+def another_run(info: RunInfo, methods: Sequence[str], level: float) -> None:
+    """Compare the run with another simulated one, method by method."""
+    runs = cache.runs()
+    others = runs[(runs["kind"] == "simulation") & (runs["run_id"] != info.run_id)]
+    if others.empty:
+        st.info("There is no other simulated run yet. Start one with another setting, and compare it here.")
+        st.page_link(RUN_PAGE, label="Start another run", icon=":material/play_circle:")
+        return
+    names = dict(zip(others["run_id"], others["name"], strict=True))
+    other = st.selectbox(
+        "Compare with",
+        list(names),
+        format_func=lambda run: f"{names.get(run, run)} ({run})",
+        key=state.remember("against", list(names), next(iter(names))),
+    )
+    here, there = RunSpec.from_dict(info.spec), RunSpec.from_dict(cache.run_info(other).spec)
+    st.markdown(f"What differs: {_listed_differences(here.as_dict(), there.as_dict())}.")
+    paired = same_draws(here, there)
+    frame = cache.differences_of_runs(info.run_id, other, paired, level)
+    frame = frame[frame["method"].isin(methods)]
+    if frame.empty:
+        st.info("The two runs share none of the chosen methods and phases. Choose others above.")
+        return
+    largest = frame.iloc[int(frame["diff"].abs().argmax())]
+    st.markdown(
+        f"Largest difference: **{method_label(largest['method'])}** in {plain_text(largest['phase'])}, "
+        f"{headline.percent(largest['a'])} here and {headline.percent(largest['b'])} there "
+        f"(**{headline.points(largest['diff'])}**{_bounds(largest)})."
+    )
+    st.caption(
+        f"Both runs met the same draws, so seeds are paired: differences with {level:.0%} bootstrap intervals."
+        if paired
+        else "The runs met different draws (another stream, or other seeds or counts), so seeds cannot be paired: "
+        "means side by side, without intervals."
+    )
+    table(_labelled(frame, a="here", b="there", diff="here − there"), "run_against_run")
+
+
+def choices(info: RunInfo) -> None:
+    """State what this run assumes where the paper leaves a choice, and how to repeat it."""
+    spec = RunSpec.from_dict(info.spec)
+    st.markdown(headline.FALLBACKS[spec.fallback])
+    changed = dict(_changed(RunSpec.build(spec.stream).as_dict(), spec.as_dict(), ("thresholds", "world")))
+    settings = ", ".join(f"{name} = {here}" for name, (_, here) in changed.items()) or "all at their defaults"
+    st.markdown(
+        f"Thresholds and stream parameters: {plain_text(settings, limit=400)}. The command that repeats the run:"
+    )
+    st.code(spec.command(), language="bash", wrap_lines=True)
+
+
+def _changed(a: Mapping[str, Any], b: Mapping[str, Any], parts: Sequence[str]) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    for part in parts:
+        for name in sorted({*a[part], *b[part]}):
+            if a[part].get(name) != b[part].get(name):
+                yield name, (a[part].get(name, "default"), b[part].get(name, "default"))
+
+
+def _listed_differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> str:
+    found = dict(_changed(here, there, ("thresholds", "world")))
+    for name in ("stream", "seeds", "first_seed", "fallback"):
+        if here[name] != there[name]:
+            found[name] = (here[name], there[name])
+    if here["methods"] != there["methods"]:
+        found["methods"] = (f"{len(here['methods'])} methods", f"{len(there['methods'])}")
+    words = [f"{name} {ours} here and {theirs} there" for name, (ours, theirs) in found.items()]
+    return plain_text("; ".join(words) or "nothing but the version of the program", limit=600)
+
+
+def _bounds(row: pd.Series) -> str:
+    return "" if pd.isna(row["lo"]) else f" [{headline.points(row['lo'])}, {headline.points(row['hi'])}]"
+
+
+#: Names of columns as people read them.
+_COLUMNS = {
+    "a": "first",
+    "b": "second",
+    "diff": "difference",
+    "lo": "from",
+    "hi": "to",
+    "mpi": "MPI",
+    "p_holm": "p (Holm)",
+    "dz": "d_z",
+}
+
+
+def _labelled(frame: pd.DataFrame, **names: str) -> pd.DataFrame:
+    """Return a table with names of methods and columns as people read them."""
+    texts = [name for name in ("method", "a", "b") if name in frame and not is_numeric_dtype(frame[name])]
+    places = dict.fromkeys(("mean", "a", "b", "diff", "lo", "hi", "mpi", "dz"), 4)
+    named = frame.assign(**{name: frame[name].map(method_label) for name in texts})
+    return named.round({name: n for name, n in places.items() if name not in texts}).rename(columns=_COLUMNS | names)

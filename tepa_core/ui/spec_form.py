@@ -1,0 +1,157 @@
+"""The form that starts an experiment, made from the fields of the stream's parameters and of the thresholds."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from typing import Any
+
+import streamlit as st
+
+from tepa_core.experiment import RunSpec, run
+from tepa_core.figures.theme import method_label
+from tepa_core.lifecycle import Thresholds
+from tepa_core.methods import FALLBACKS, METHODS
+from tepa_core.store import save_run
+from tepa_core.streams import STREAMS
+from tepa_core.ui import cache, headline, state
+from tepa_core.ui.widgets import plain_text, progress_into
+
+_NEWS = "run_news"
+
+
+def tell(words: str, *, done: bool = True) -> None:
+    """Leave word of what a click did, for the top of the page's next drawing."""
+    st.session_state[_NEWS] = (words, done)
+
+
+def told() -> tuple[str, bool] | None:
+    """Return and forget what `tell` left."""
+    news: tuple[str, bool] | None = st.session_state.pop(_NEWS, None)
+    return news
+
+
+def field_help(kind: type) -> dict[str, str]:
+    """Read the meaning of a dataclass's fields from its docstring, or from the one of the class it extends.
+
+    Examples
+    --------
+    >>> field_help(Thresholds)["n_min"]
+    'Outcomes before the posterior rule applies (count, at least 1).'
+    """
+    meaning: dict[str, str] = {}
+    for one in reversed(kind.__mro__):
+        text = inspect.cleandoc(one.__doc__ or "")
+        found = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)", text, re.DOTALL | re.MULTILINE)
+        for names, words in re.findall(r"^(\w[\w, ]*)\n((?:    .*\n?)+)", found[1] if found else "", re.MULTILINE):
+            meaning |= dict.fromkeys(names.split(", "), " ".join(words.split()))
+    return meaning
+
+
+def draw() -> tuple[RunSpec, str] | None:
+    """Draw the form; return what to run and its name once it is sent and allowed, else None."""
+    streams = list(STREAMS)
+    stream = st.selectbox(
+        "Stream",
+        streams,
+        format_func=lambda name: STREAMS[name].title if name in STREAMS else name,
+        key=state.remember("stream", streams, streams[0]),
+        help="What changes, and when. Its parameters stand below.",
+    )
+    with st.form("run_form"):
+        name = st.text_input(
+            "Name",
+            key="new_name",
+            placeholder="made from the stream and the seeds",
+            max_chars=80,
+            persist_state="session",
+        )
+        left, right = st.columns(2)
+        seeds = left.number_input(
+            "Seeds", value=50, step=1, key="new_seeds", persist_state="session", help="Repetitions with other draws."
+        )
+        first = right.number_input(
+            "First seed",
+            value=0,
+            step=1,
+            key="new_first_seed",
+            persist_state="session",
+            help="Seeds count up from here.",
+        )
+        methods = st.multiselect(
+            "Methods",
+            list(METHODS),
+            default=list(METHODS),
+            format_func=method_label,
+            key="new_methods",
+            persist_state="session",
+            help="\n".join(f"- {method_label(name)}: {entry.memory_operation}" for name, entry in METHODS.items()),
+        )
+        fallback = st.radio(
+            "Without an Active memory TEPA acts on",
+            FALLBACKS,
+            captions=[headline.FALLBACKS[name] for name in FALLBACKS],
+            format_func={"candidate": "its best candidate", "base_policy": "the base policy"}.get,
+            key="new_fallback",
+            persist_state="session",
+        )
+        with st.expander("Thresholds of the lifecycle"):
+            thresholds = _fields(Thresholds, "threshold")
+        with st.expander(f"Parameters of the stream: {STREAMS[stream].title}"):
+            world = _fields(STREAMS[stream], stream)
+        if not st.form_submit_button("Run", type="primary", icon=":material/play_circle:", key="run_it"):
+            return None
+        try:
+            spec = RunSpec.build(
+                stream,
+                seeds=int(seeds),
+                first_seed=int(first),
+                methods=methods,
+                thresholds=Thresholds(**thresholds),
+                world=world,
+                fallback=fallback,
+            )
+        except ValueError as error:
+            st.error(f"This run cannot start: {plain_text(error, limit=400)}. Correct it above.")
+            return None
+        return spec, name
+
+
+def _fields(kind: type, prefix: str) -> dict[str, Any]:
+    """Draw one widget per field. Ranges are left to the class, whose refusal is a sentence."""
+    meaning, values = field_help(kind), {}
+    for position, field in enumerate(dataclasses.fields(kind)):
+        if position % 3 == 0:
+            columns = st.columns(3)
+        draw = columns[position % 3]
+        key, words = f"{prefix}_{field.name}", meaning.get(field.name)
+        if isinstance(field.default, bool):
+            values[field.name] = draw.checkbox(field.name, field.default, key=key, help=words, persist_state="session")
+        else:
+            step: Any = {"step": 1} if isinstance(field.default, int) else {"step": 0.01, "format": "%.3f"}
+            values[field.name] = draw.number_input(
+                field.name, value=field.default, key=key, help=words, persist_state="session", **step
+            )
+    return values
+
+
+def start(spec: RunSpec, name: str) -> None:
+    """Run a spec and store it at the end, or open the run if it exists already; then show the page anew with it."""
+    listed = cache.runs().set_index("run_id")["name"]
+    if spec.run_id in listed.index:
+        tell(f"This very run exists already, as “{listed[spec.run_id]}”. It is chosen now.")
+    else:
+        with st.status(f"Running {spec.seeds} seeds of {spec.stream_spec.title}", expanded=True) as status:
+            bar = st.progress(0.0, "Drawing the stream")
+            try:
+                result = run(spec, progress_into(bar))
+            except OSError as error:
+                status.update(label="The run failed; nothing was stored", state="error")
+                st.error(f"A file of the stream could not be written or read: {plain_text(error, limit=400)}.")
+                return
+            save_run(cache.store(), result, name.strip() or None)
+        cache.forget()
+        tell(f"The run is stored, after {result.elapsed:.1f} seconds. It is chosen now.")
+    state.follow("run", spec.run_id)
+    st.rerun()

@@ -1,0 +1,206 @@
+"""The why card: what one change of state was, by which rule, with which numbers, on which sentences, and what now."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from tepa_core.figures.theme import STATE_STYLE, method_label
+from tepa_core.lifecycle import Line, Thresholds
+from tepa_core.store import KeyLife
+from tepa_core.ui.widgets import plain_text
+
+#: What put a value into the archive, as the end of "revoked by".
+REVOKED_BY: Mapping[str, str] = MappingProxyType(
+    {
+        "recent": "the recent rule",
+        "posterior": "the posterior rule",
+        "superseded": "another value that became active",
+    }
+)
+
+#: Changes that a headline tells one by one; of more it tells the first and the last.
+TOLD = 5
+
+#: Evidence items quoted on the card; the rest stands in the evidence table.
+QUOTED = 6
+
+
+def when(x: Any, *, exact: bool = False) -> str:
+    """Write a moment of a run after its preposition: "on 16 July 2025", "at task 81"."""
+    if isinstance(x, pd.Timestamp):
+        return f"on {x.day} {x:%B %Y, %H:%M} UTC" if exact else f"on {x.day} {x:%B %Y}"
+    return f"at {int(x)}"
+
+
+def moment(life: KeyLife, x: Any, *, exact: bool = False) -> str:
+    """Write a moment of a key's life: "on 16 July 2025", "at task 81", "at row 12 of the file"."""
+    if isinstance(x, pd.Timestamp):
+        return when(x, exact=exact)
+    return f"at row {int(x)} of the file" if life.info.is_log else f"at task {int(x)}"
+
+
+def since(life: KeyLife, x: Any) -> str:
+    """Write a moment after "since": "31 January 2025", "task 3"."""
+    return moment(life, x).removeprefix("on ").removeprefix("at ")
+
+
+def history(life: KeyLife, precedent: str) -> str:
+    """Tell the life of one precedent in one sentence, in Markdown.
+
+    Examples of what comes out: "window: active since 31 January 2025, revoked on 16 July 2025 by the recent rule, back
+    since 17 October 2025."
+    """
+    value = plain_text(_value(life, precedent)) or "(empty text)"
+    steps = life.transitions[(life.transitions["id"] == precedent) & life.transitions["to_state"].isin(_LIFE)]
+    if steps.empty:
+        return f"**{value}**: never active. {life.standing(precedent)}"
+    told = [_told(life, step) for step in steps.to_dict("records")]
+    if len(told) > TOLD:
+        falls = int((steps["to_state"] == "revoked").sum())
+        told = [told[0], f"revoked {falls:,} times in all", f"lately {told[-2]}", told[-1]]
+    return f"**{value}**: {', '.join(told)}."
+
+
+def place(life: KeyLife) -> str:
+    """Name whose memory it is, in Markdown: "seat of u-mara", "read csv, TEPA, seed 3"."""
+    if life.info.is_log:
+        return f"{plain_text(life.key)} of {plain_text(life.subject)}" if life.subject else plain_text(life.key)
+    return f"{plain_text(life.key)}, {method_label(life.method)}, seed {life.seed}"
+
+
+def others(life: KeyLife, precedent: str) -> list[str]:
+    """Tell the lives of the key's other values that were ever active, at most three, the latest first."""
+    lived = life.values[(life.values["lives"] > 0) & (life.values["id"] != precedent)]
+    chosen = lived.sort_values("changed_at", ascending=False)["id"].head(3)
+    left = len(lived) - len(chosen)
+    told = [history(life, str(name)) for name in chosen]
+    return [*told, f"And {left:,} more value{'' if left == 1 else 's'} of this key."] if left else told
+
+
+_LIFE = ("active", "revoked")
+
+
+def _told(life: KeyLife, step: Mapping[Hashable, Any]) -> str:
+    if step["to_state"] == "revoked":
+        return f"revoked {moment(life, step['x'])} by {REVOKED_BY[step['rule']]}"
+    return f"{'active' if step['life'] == 1 else 'back'} since {since(life, step['x'])}"
+
+
+def change(life: KeyLife, transition_id: str) -> str:
+    """Name a change of state for a list of choices: "16 Jul 2025, 07:55: Active → Revoked"."""
+    step = _step(life, transition_id)
+    at = step["x"]
+    at = f"{at.day} {at:%b %Y, %H:%M}" if isinstance(at, pd.Timestamp) else since(life, at).capitalize()
+    return f"{at}: {STATE_STYLE[step['from_state']].label} → {STATE_STYLE[step['to_state']].label}"
+
+
+def rule_in_words(rule: str, th: Thresholds) -> str:
+    """Say what a rule does, with the thresholds of the run, for a person who has never seen the method."""
+    posterior = (
+        f"The posterior is the share of supports among the outcomes, with {th.alpha:g} support and {th.beta:g} "
+        "conflict added to begin with"
+    )
+    supports = f"{th.theta_prop} fresh support{'' if th.theta_prop == 1 else 's'}"
+    rising = f"at least {supports} and a posterior of at least {th.theta_pro:g}. {posterior}"
+    return {
+        "recent": f"The recent rule revokes a value when the share of supports among its last {th.n_rec} outcomes "
+        f"is below {th.theta_rec:g}.",
+        "posterior": f"The posterior rule revokes a value when, from {th.n_min} outcomes on, its posterior is below "
+        f"{th.theta_rev:g}. {posterior}.",
+        "superseded": "A key holds one active value: when another one becomes active, this one is revoked.",
+        "proposed": f"A value becomes a hypothesis after {supports}. A hypothesis is not used yet.",
+        "promoted": f"A value becomes active, and is used from then on, with {rising}.",
+        "reactivated": f"An archived value comes back as a new one starts: with {rising}.",
+    }[rule]
+
+
+def show(life: KeyLife, precedent: str, transition_id: str | None) -> None:
+    """Draw the card for one change of state; for a precedent that never changed, where it stands."""
+    with st.container(border=True, key="why_card"):
+        value = plain_text(_value(life, precedent)) or "(empty text)"
+        if transition_id is None:
+            st.markdown(f"**Why {value} is not used**")
+            st.markdown(life.standing(precedent))
+            return
+        step, reason = _step(life, transition_id), life.why(transition_id)
+        st.markdown(f"**Why: {value}, {_arrow(step)}**")
+        st.markdown(reason.sentence)
+        st.caption(rule_in_words(step["rule"], life.thresholds))
+        st.table(_arithmetic(reason.lines), hide_index=True, border="horizontal", alt="The numbers that decided")
+        if reason.counterfactual:
+            st.markdown(f":material/undo: **What would have prevented it.** {reason.counterfactual}")
+        st.markdown(f":material/update: **What happened then.** {_sequel(life, precedent, step)}")
+        st.markdown(f":material/flag: **Where it stands now.** {life.standing(precedent)}")
+        _sources(life, value, step, reason.evidence)
+
+
+def _arithmetic(lines: tuple[Line, ...]) -> pd.DataFrame:
+    """Write the numbers as a table for a narrow card: threshold and verdict stand under the quantity they judge."""
+    rows = []
+    for line in lines:
+        judged = "; ".join(part for part in (line.threshold, line.verdict) if part)
+        name = f"{line.quantity}  \n:small[{judged}]" if judged else line.quantity
+        rows.append((name, line.before or "–", line.after or "–"))
+    return pd.DataFrame(rows, columns=["quantity", "before", "after"])
+
+
+def _arrow(step: Mapping[Hashable, Any]) -> str:
+    return f"{STATE_STYLE[step['from_state']].label} → {STATE_STYLE[step['to_state']].label}"
+
+
+def _sequel(life: KeyLife, precedent: str, step: Mapping[Hashable, Any]) -> str:
+    later = life.transitions[(life.transitions["id"] == precedent) & (life.transitions["number"] > step["number"])]
+    if later.empty:
+        return "Nothing: it has been in this state since."
+    following = later.to_dict("records")[0]
+    if following["to_state"] == "revoked":
+        return f"It was revoked {moment(life, following['x'])} by {REVOKED_BY[following['rule']]}."
+    if following["rule"] == "reactivated":
+        return f"Fresh supports brought it back {moment(life, following['x'])}."
+    return f"It became {following['to_state']} {moment(life, following['x'])}."
+
+
+def _sources(life: KeyLife, value: str, step: Mapping[Hashable, Any], evidence: tuple[int, ...]) -> None:
+    chosen = life.items[life.items["seq"].isin(evidence)]
+    st.markdown(f"**On this evidence** ({len(chosen)} item{'' if len(chosen) == 1 else 's'}, the oldest first)")
+    if len(chosen) > QUOTED:
+        st.caption(f"The last {QUOTED} are quoted; all stand in the evidence table.")
+    for item in chosen.tail(QUOTED).to_dict("records"):
+        own = item["value_id"] == step["value_id"]
+        if own and item["supports"]:
+            side = f":material/add_circle: For **{value}**"
+        elif own:
+            side = f":material/do_not_disturb_on: Against **{value}**"
+        elif item["supports"]:
+            side = f":material/do_not_disturb_on: Against **{value}**, for **{plain_text(item['value'])}**"
+        else:
+            side = f":material/remove: Against **{plain_text(item['value'])}**"
+        at = moment(life, item["x"], exact=True).removeprefix("on ").removeprefix("at ")
+        known = [at, *(str(item[name]) for name in ("actor", "source_ref") if pd.notna(item[name]))]
+        st.markdown(f"{side}  \n:small[{' · '.join(plain_text(part) for part in known)}]")
+        st.text(said(life, item))
+
+
+def said(life: KeyLife, item: Mapping[Hashable, Any]) -> str:
+    """Quote an evidence item, or say what happened when nobody said anything. Plain text."""
+    if pd.notna(item["text"]) and str(item["text"]).strip():
+        return f"“{str(item['text']).strip()}”"
+    if life.info.is_log:
+        return f"{'States' if item['supports'] else 'Refutes'} {item['value']}; the log has no sentence for it."
+    return f"{item['value']} was used and {'succeeded' if item['supports'] else 'failed'}."
+
+
+def _value(life: KeyLife, precedent: str) -> str:
+    return str(life.values.loc[life.values["id"] == precedent, "value"].iloc[0])
+
+
+def _step(life: KeyLife, transition_id: str) -> dict[Hashable, Any]:
+    rows: list[dict[Hashable, Any]] = life.transitions[life.transitions["transition_id"] == transition_id].to_dict(
+        "records"
+    )
+    return rows[0]

@@ -1,0 +1,144 @@
+"""A real browser on the real server, which listens on this machine only."""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+SECONDS_TO_START = 120
+SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+AT_HOME = {"127.0.0.1", "localhost"}
+
+
+@dataclass
+class Watch:
+    """What a page said on its console and asked for outside this machine."""
+
+    errors: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+
+    def console(self, message: ConsoleMessage) -> None:
+        """Keep an error of the console."""
+        if message.type == "error":
+            self.errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def failure(self, error: Exception) -> None:
+        """Keep an error that no script caught."""
+        self.errors.append(str(error))
+
+    def request(self, request: Request) -> None:
+        """Keep a request that leaves the machine."""
+        address = urlsplit(request.url)
+        if address.scheme not in ("data", "blob") and address.hostname not in AT_HOME:
+            self.outside.append(request.url)
+
+
+@pytest.fixture
+def watch() -> Callable[[Page], Watch]:
+    """Record a page's console errors and outside requests from now on."""
+
+    def watched(page: Page) -> Watch:
+        seen = Watch()
+        page.on("console", seen.console)
+        page.on("pageerror", seen.failure)
+        page.on("request", seen.request)
+        return seen
+
+    return watched
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _pass_on(lines: IO[str], said: queue.Queue[str]) -> None:
+    for line in lines:
+        said.put(line)
+    said.put("")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start the dashboard on a new database and return its address."""
+    folder = tmp_path_factory.mktemp("server")
+    log = (folder / "server.log").open("w+", encoding="utf-8")
+    command = [sys.executable, "-m", "tepa_core.ui.launch", "--port", str(_free_port())]
+    process = subprocess.Popen(
+        [*command, "--db", str(folder / "e2e.duckdb")], cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True
+    )
+    assert process.stdout is not None
+    said: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_pass_on, args=(process.stdout, said), daemon=True).start()
+    try:
+        line = ""
+        while not line.startswith("Ready: "):
+            try:
+                line = said.get(timeout=SECONDS_TO_START)
+            except queue.Empty:
+                line = ""
+            if not line:
+                log.seek(0)
+                pytest.fail(f"The dashboard did not say that it is ready. Its log:\n{log.read()}")
+        yield line.removeprefix("Ready: ").strip()
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+        process.stdout.close()
+        log.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start the chromium of this machine."""
+    program = os.environ.get("TEPA_CHROMIUM") or shutil.which("chromium")
+    if program is None:
+        pytest.fail("These tests need a browser: install chromium, or name its program in TEPA_CHROMIUM.")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=SWITCHES)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visitor(browser: Browser) -> Iterator[BrowserContext]:
+    """Return a browser that has never been here, with a screen of 1280 x 900."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(30_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def at_rest() -> Callable[[Page], None]:
+    """Wait until a page has been drawn: its script is over and nothing shows as stale."""
+
+    def wait(page: Page) -> None:
+        app = page.get_by_test_id("stApp")
+        expect(page.get_by_test_id("stHeading").first).to_be_visible(timeout=60_000)
+        expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=60_000)
+
+    return wait
