@@ -32,8 +32,9 @@ ids = [str(name) for name in listing.shown["id"]]
 archive_table.say_missing(info, rows, ids)
 selected = st.session_state[state.remember("precedent", ids, ids[0])]
 archive_table.table(listing, selected, info)
-widgets.download(listing.shown, "archive", "Download this list (CSV)")
-archive_table.step_buttons(listing, selected)
+with st.container(horizontal=True, vertical_alignment="center"):
+    archive_table.step_buttons(listing, selected)
+    widgets.download(listing.shown, "archive", "Download this list (CSV)")
 
 row = listing.shown.loc[listing.shown["id"] == selected].iloc[0]
 with st.spinner("Replaying the evidence on this key"):

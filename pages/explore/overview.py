@@ -57,8 +57,8 @@ st.subheader(f"Where {method_label(harmed)} loses most", anchor=False)
 story_view.links_to_harm(info, harm, harmed, methods)
 st.subheader("Where to go from here", anchor=False)
 for page, label, icon in (
-    ("explore/phases", "Phases: which method survives, and is the difference real?", "bar_chart"),
-    ("explore/lifecycle", "Lifecycle: what happened to one memory, and why?", "timeline"),
-    ("data/import", "Import: look at a log of your own agent", "upload_file"),
+    ("explore/phases", "Which method survives?", "bar_chart"),
+    ("explore/lifecycle", "What happened to one memory?", "timeline"),
+    ("data/import", "Look at your own agent's log", "upload_file"),
 ):
     st.page_link(f"pages/{page}.py", label=label, icon=f":material/{icon}:", query_params={"run": info.run_id})

@@ -61,8 +61,6 @@ ATTRIBUTIONS: Final = (ANSWERED, CHAIN_NOT_FOUND, STATE_WRONG, NEVER_STATED)
 #: Chooses among facts on one key, given from old to new, at least one.
 Pick = Callable[[Sequence[Fact], np.random.Generator], Fact]
 
-_WORDS = re.compile(r"\w+")
-
 
 def newest(facts: Sequence[Fact], rng: np.random.Generator) -> Fact:
     """Pick the newest: the most that a reader can do where the later number holds."""
@@ -392,7 +390,7 @@ class _Statements:
         """Return what shares a word with a question, the lexically closest first, among equals the newer."""
         ranked = self._ranked.get(question.number)
         if ranked is None:
-            words = _words(question.text)
+            [words] = _words([question.text])
             scores = np.zeros(len(self._in_order))
             if words:
                 scores = np.asarray(self._lexical().get_scores(words), np.float64)
@@ -404,7 +402,7 @@ class _Statements:
     def _lexical(self) -> bm25s.BM25:
         if self._index is None:
             self._index = bm25s.BM25()
-            self._index.index([_words(fact.sentence) for _, fact in self._in_order], show_progress=False)
+            self._index.index(_words([fact.sentence for _, fact in self._in_order]), show_progress=False)
         return self._index
 
 
@@ -483,5 +481,13 @@ def _questions(facts: FactFile, orders: Sequence[npt.NDArray[np.int64]]) -> pd.D
     return pd.DataFrame(rows, columns=["seed", "t", "question", "text", "gold"])
 
 
-def _words(text: str) -> list[str]:
-    return _WORDS.findall(text.lower())
+def _words(texts: list[str]) -> list[list[str]]:
+    """Split texts into lower-case words, without those that every sentence shares ("of", "the")."""
+    words: list[list[str]] = bm25s.tokenize(
+        texts,
+        stopwords="en",
+        token_pattern=r"\w+",  # noqa: S106 - a pattern of words, no password
+        return_ids=False,
+        show_progress=False,
+    )
+    return words

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tepa_core.methods import Experience, Method, ToldOfBoundaries
+from tepa_core.methods import Experience, Method, ToldOfBoundaries, Trial, Validates
 from tepa_core.streams import Stream
 
 #: In arrays of values: none.
@@ -20,7 +20,7 @@ class Played:
 
     ``followed`` is the value the agent followed and ``retrieved`` the value that came out of active memory, `NO_VALUE`
     where there was none. ``evidence_value`` and ``evidence_supports`` are what the method learned from, on the task's
-    key. ``size`` is the active memory after the task.
+    key. ``size`` is the active memory after the task. ``trials`` are those that the method held, in order.
     """
 
     action: npt.NDArray[np.int64]
@@ -30,6 +30,7 @@ class Played:
     evidence_value: npt.NDArray[np.int64]
     evidence_supports: npt.NDArray[np.bool_]
     size: npt.NDArray[np.int64]
+    trials: tuple[Trial, ...] = ()
 
 
 def play(stream: Stream, method: Method) -> Played:
@@ -60,4 +61,5 @@ def play(stream: Stream, method: Method) -> Played:
         action[t], success[t] = act, earned
         evidence_value[t], supports[t] = value, supported
         size[t] = len(method)
-    return Played(action, success, followed, retrieved, evidence_value, supports, size)
+    trials = tuple(method.held) if isinstance(method, Validates) else ()
+    return Played(action, success, followed, retrieved, evidence_value, supports, size, trials)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,8 @@ import pandas as pd
 
 from tepa_core.experiment.play import NO_VALUE, Played, play
 from tepa_core.experiment.spec import RunSpec
-from tepa_core.methods import METHODS, Setting, SupportTrials
+from tepa_core.lifecycle import Thresholds
+from tepa_core.methods import METHODS, Setting, SupportTrials, passed
 from tepa_core.streams import Stream
 
 #: Called with the fraction done and a sentence for a person.
@@ -31,7 +33,10 @@ class RunResult:
         right), ``size`` (items of active memory after the task).
     evidence
         Of the methods with a lifecycle: ``method``, ``seed``, ``seq``, ``t`` (negative before the first task),
-        ``phase``, ``key``, ``value``, ``supports``.
+        ``phase``, ``key``, ``value``, ``supports``, ``text`` (what the action reported), ``admitted`` (whether trials
+        let the value become active, missing where none were held).
+    trials
+        ``method``, ``seed``, ``t``, ``key``, ``value``, ``number``, ``kind``, ``success``: trial validation.
     truth
         ``seed``, ``key``, ``value``, ``start``, ``end``: what was right when (tasks, end exclusive). For measures only.
     phases
@@ -43,6 +48,7 @@ class RunResult:
     spec: RunSpec
     episodes: pd.DataFrame
     evidence: pd.DataFrame
+    trials: pd.DataFrame
     truth: pd.DataFrame
     phases: pd.DataFrame
     elapsed: float
@@ -66,20 +72,22 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
         streams.append(stream_spec.make(seed))
         if progress is not None and (i + 1) % 10 == 0:
             progress(0.1 * (i + 1) / spec.seeds, f"Drew {i + 1} of {spec.seeds} seeds")
-    episodes, evidence = [], []
+    episodes, evidence, trials = [], [], []
     for i, method_id in enumerate(spec.methods):
         entry = METHODS[method_id]
         for stream in streams:
             played = play(stream, entry.make(setting(spec, stream)))
             episodes.append(_episodes(method_id, stream, played))
             if entry.lifecycle:
-                evidence.append(_evidence(method_id, stream, played))
+                evidence.append(_evidence(method_id, stream, played, spec.thresholds))
+            trials.append(_trials(method_id, stream, played))
         if progress is not None:
             progress(0.1 + 0.9 * (i + 1) / len(spec.methods), f"{method_id}: {spec.seeds} seeds played")
     return RunResult(
         spec,
         pd.concat(episodes, ignore_index=True),
         pd.concat(evidence, ignore_index=True) if evidence else _no_evidence(),
+        pd.concat(trials, ignore_index=True),
         pd.concat([_truth(stream) for stream in streams], ignore_index=True),
         phase_table(streams[0]),
         time.perf_counter() - began,
@@ -133,8 +141,14 @@ def _episodes(method: str, stream: Stream, played: Played) -> pd.DataFrame:
     )
 
 
-def _evidence(method: str, stream: Stream, played: Played) -> pd.DataFrame:
+def _evidence(method: str, stream: Stream, played: Played, thresholds: Thresholds) -> pd.DataFrame:
     before = len(stream.prior_key)
+    text = np.full(before + len(stream), None, object)
+    if stream.outcome_text is not None and stream.asserted is None:
+        text[before:] = stream.outcome_text[np.arange(len(stream)), played.action]
+    admitted = np.full(before + len(stream), None, object)
+    for t, held in groupby(played.trials, key=lambda trial: trial.t):
+        admitted[before + t] = passed(tuple(held), thresholds)
     key = np.concatenate([stream.prior_key, stream.key])
     return pd.DataFrame(
         {
@@ -146,12 +160,31 @@ def _evidence(method: str, stream: Stream, played: Played) -> pd.DataFrame:
             "key": _names(stream.keys, key),
             "value": _names(stream.values, np.concatenate([stream.prior_value, played.evidence_value])),
             "supports": np.concatenate([np.ones(before, np.bool_), played.evidence_supports]),
+            "text": text,
+            "admitted": pd.array(admitted, "boolean"),
         }
     )
 
 
 def _no_evidence() -> pd.DataFrame:
-    return pd.DataFrame(columns=["method", "seed", "seq", "t", "phase", "key", "value", "supports"])
+    return pd.DataFrame(columns=["method", "seed", "seq", "t", "phase", "key", "value", "supports", "text", "admitted"])
+
+
+def _trials(method: str, stream: Stream, played: Played) -> pd.DataFrame:
+    held = played.trials
+    frame = pd.DataFrame(
+        {
+            "method": method,
+            "seed": stream.seed,
+            "t": [trial.t for trial in held],
+            "key": [stream.keys[trial.key] for trial in held],
+            "value": [stream.values[trial.value] for trial in held],
+            "kind": [str(trial.kind) for trial in held],
+            "success": [trial.success for trial in held],
+        }
+    )
+    frame.insert(5, "number", frame.groupby("t").cumcount())
+    return frame
 
 
 def _truth(stream: Stream) -> pd.DataFrame:

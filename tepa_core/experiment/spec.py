@@ -32,7 +32,7 @@ class RunSpec:
     world
         Parameters of the stream that differ from its defaults, as sorted (name, value) pairs.
     fallback
-        How tepa acts without an Active precedent.
+        How tepa acts without an Active precedent; `build` takes the stream's own when none is named.
     """
 
     stream: str
@@ -53,7 +53,7 @@ class RunSpec:
         methods: Sequence[str] | None = None,
         thresholds: Thresholds | None = None,
         world: Mapping[str, float] | None = None,
-        fallback: str = "candidate",
+        fallback: str | None = None,
     ) -> RunSpec:
         """Check what a person asked for and return the spec.
 
@@ -73,6 +73,7 @@ class RunSpec:
         chosen = tuple(m for m in METHODS if methods is None or m in methods)
         if not chosen:
             raise ValueError(f"choose at least one method of {', '.join(METHODS)}")
+        fallback = spec.fallback if fallback is None else fallback
         if fallback not in FALLBACKS:
             raise ValueError(f"fallback must be {' or '.join(FALLBACKS)}, not {fallback!r}")
         default = type(spec)()
@@ -137,6 +138,6 @@ class RunSpec:
             parts.append("--set " + " ".join(changed))
         if self.world:
             parts.append("--world " + " ".join(f"{name}={value}" for name, value in self.world))
-        if self.fallback != "candidate":
+        if self.fallback != self.stream_spec.fallback:
             parts.append(f"--fallback {self.fallback}")
         return " ".join(parts)

@@ -48,6 +48,9 @@ def revocations_by_month(fell: pd.DataFrame, phases: pd.DataFrame) -> go.Figure:
     if len(fell):
         month = clock(fell["occurred"]).dt.to_period("M")
         months = pd.period_range(month.min(), month.max(), freq="M")
+        if len(phases):
+            whole = clock(pd.concat([phases["start"].iloc[:1], phases["end"].iloc[-1:]]))
+            fig.update_xaxes(range=[min(whole.iloc[0], months[0].start_time), max(whole.iloc[1], months[-1].end_time)])
         counts = fell.groupby([month, "rule"]).size().unstack(fill_value=0).reindex(months, fill_value=0)
         for rule in [name for name in RULE_STYLE if name in counts]:
             label, color, pattern = RULE_STYLE[rule]

@@ -1,8 +1,8 @@
 """Memory methods: TEPA, its ablation and the baselines it is compared with (paper section 5.2)."""
 
-from tepa_core.methods.base import FALLBACKS, Experience, Method, Recall, Setting, ToldOfBoundaries
+from tepa_core.methods.base import FALLBACKS, Experience, Method, Recall, Setting, ToldOfBoundaries, Validates
 from tepa_core.methods.registry import METHODS, MethodEntry, thresholds_of
-from tepa_core.methods.trials import SupportTrials, Trial, TrialKind
+from tepa_core.methods.trials import SupportTrials, Trial, TrialKind, passed
 
 __all__ = [
     "FALLBACKS",
@@ -16,5 +16,7 @@ __all__ = [
     "ToldOfBoundaries",
     "Trial",
     "TrialKind",
+    "Validates",
+    "passed",
     "thresholds_of",
 ]

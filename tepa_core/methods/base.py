@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from tepa_core.lifecycle import Thresholds
-from tepa_core.methods.trials import SupportTrials
+from tepa_core.methods.trials import SupportTrials, Trial
 
 
 class Recall(NamedTuple):
@@ -100,6 +100,13 @@ class Method(Protocol):
 
     def __len__(self) -> int:
         """Return the number of items that could be retrieved now: the active memory size of Fig. 6."""
+
+
+@runtime_checkable
+class Validates(Protocol):
+    """A method that holds trials before it writes; it keeps them all, in order."""
+
+    held: list[Trial]
 
 
 @runtime_checkable

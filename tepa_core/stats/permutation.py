@@ -65,7 +65,7 @@ def paired_permutation(
     # exactly when the set adds up to zero or less. The slack keeps ties that rounding would break.
     slack = 1e-12 * float(np.abs(difference).sum())
     if n <= LARGEST_EXACT_N:
-        return int(np.count_nonzero(_subset_sums(difference) <= slack)) / 2**n
+        return int(np.count_nonzero(_subset_sums(difference) <= slack)) / float(2**n)
     exchanged = np.zeros(resamples)
     for start in range(0, n, _SEEDS_PER_BYTE):
         sums = _subset_sums(difference[start : start + _SEEDS_PER_BYTE])

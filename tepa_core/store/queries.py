@@ -474,7 +474,7 @@ def evidence_of_key(store: Store, run_id: str, method: str, seed: int, subject: 
         store,
         """
         SELECT seq, occurred, arrived, subject, key, key_id, value, value_id, supports, text, phase, actor, source_ref,
-               source_row
+               source_row, admitted
         FROM evidence WHERE run_id = ? AND method = ? AND seed = ? AND subject = ? AND key_id = ? ORDER BY seq
         """,
         [run_id, method, seed, subject, key_id],

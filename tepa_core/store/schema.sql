@@ -65,7 +65,20 @@ CREATE TABLE evidence (
     phase VARCHAR,
     actor VARCHAR,
     source_ref VARCHAR,
-    source_row BIGINT
+    source_row BIGINT,
+    admitted BOOLEAN
+);
+
+CREATE TABLE trial (
+    run_id VARCHAR NOT NULL,
+    method VARCHAR NOT NULL,
+    seed INTEGER NOT NULL,
+    t INTEGER NOT NULL,
+    key VARCHAR NOT NULL,
+    value VARCHAR NOT NULL,
+    number INTEGER NOT NULL,
+    kind VARCHAR NOT NULL,
+    success BOOLEAN NOT NULL
 );
 
 CREATE TABLE precedent (

@@ -24,7 +24,7 @@ from tepa_core.methods import METHODS, thresholds_of
 from tepa_core.store.connection import Store
 from tepa_core.store.queries import BATCH_SIZE, UnknownRunError
 
-_TABLES = ("run", "phase", "episode", "truth", "evidence", "precedent", "transition", "import_issue")
+_TABLES = ("run", "phase", "episode", "truth", "evidence", "precedent", "transition", "trial", "import_issue")
 
 
 def _json(content: object) -> str:
@@ -119,6 +119,7 @@ def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
         _insert(cursor, "episode", run_id, result.episodes)
         _insert(cursor, "truth", run_id, result.truth.rename(columns={"start": "start_at", "end": "end_at"}))
         _insert(cursor, "evidence", run_id, evidence)
+        _insert(cursor, "trial", run_id, result.trials)
         for method in spec.methods:
             if METHODS[method].lifecycle:
                 lane = evidence[evidence["method"] == method]

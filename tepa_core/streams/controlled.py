@@ -41,6 +41,8 @@ class ControlledSpec:
 
     id: ClassVar[str] = "controlled"
     title: ClassVar[str] = "Controlled drift"
+    #: Outcomes are all that the agent learns from, so a try is worth its cost.
+    fallback: ClassVar[str] = "candidate"
 
     def __post_init__(self) -> None:
         if self.tasks_per_phase < 1:

@@ -54,6 +54,8 @@ class PreferenceSpec:
 
     id: ClassVar[str] = "preference"
     title: ClassVar[str] = "Preference drift"
+    #: Feedback tells the value whatever the agent does, and the session context is right more often than a candidate.
+    fallback: ClassVar[str] = "base_policy"
 
     def __post_init__(self) -> None:
         for name, low in (("tasks_per_phase", 1), ("values_per_slot", 2), ("profile_supports", 0)):

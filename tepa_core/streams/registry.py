@@ -8,20 +8,28 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 from tepa_core.streams.controlled import ControlledSpec
+from tepa_core.streams.executable import ExecutableSpec
+from tepa_core.streams.preference import PreferenceSpec
 from tepa_core.streams.stream import Stream
 
 
 class StreamSpec(Protocol):
-    """Parameters of one kind of stream: a frozen dataclass of numbers that can draw any seed."""
+    """Parameters of one kind of stream: a frozen dataclass of numbers that can draw any seed.
+
+    ``fallback`` is how tepa acts on it without an Active precedent, unless a run says otherwise.
+    """
 
     id: ClassVar[str]
     title: ClassVar[str]
+    fallback: ClassVar[str]
 
     def make(self, seed: int) -> Stream:
         """Draw one seed."""
 
 
-STREAMS: Mapping[str, type[StreamSpec]] = MappingProxyType({spec.id: spec for spec in (ControlledSpec,)})
+STREAMS: Mapping[str, type[StreamSpec]] = MappingProxyType(
+    {spec.id: spec for spec in (ControlledSpec, ExecutableSpec, PreferenceSpec)}
+)
 
 
 def make_spec(stream: str, world: Mapping[str, float]) -> StreamSpec:

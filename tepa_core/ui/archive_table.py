@@ -90,9 +90,9 @@ def headline(rows: pd.DataFrame) -> tuple[str, str]:
     if back:
         first += f"; {back:,} more {'was' if back == 1 else 'were'} revoked and came back"
     close, batch = int((rows["would_prevent"] == 1).sum()), int((rows["batch_size"] >= BATCH_SIZE).sum())
+    of = f"all {len(rows):,}" if close == len(rows) else f"{close:,} of these {len(rows):,}"
     second = (
-        f"For {close:,} of these {len(rows):,} the call was close: one support in place of a conflict would have "
-        "prevented the last revocation."
+        f"For {of} the call was close: one support in place of a conflict would have prevented the last revocation."
     )
     if batch:
         second += f" {batch:,} fell in a batch, at one instant with at least {BATCH_SIZE - 1} others."
@@ -236,29 +236,28 @@ def table(listing: Listing, selected: str, info: RunInfo) -> None:
 
 
 def step_buttons(listing: Listing, selected: str) -> None:
-    """Draw "previous" and "next" with the position between them."""
+    """Draw "previous" and "next", and which of how many is open."""
     shown = listing.shown
     position = int(shown.index[shown["id"] == selected][0])
-    with st.container(horizontal=True, vertical_alignment="center", key="archive_steps"):
-        st.button(
-            "Previous",
-            key="archive_previous",
-            icon=":material/chevron_left:",
-            disabled=position == 0,
-            on_click=_open,
-            args=(shown.iloc[max(position - 1, 0)].to_dict(),),
-            shortcut="P",
-        )
-        st.button(
-            "Next",
-            key="archive_next",
-            icon=":material/chevron_right:",
-            disabled=position == len(shown) - 1,
-            on_click=_open,
-            args=(shown.iloc[min(position + 1, len(shown) - 1)].to_dict(),),
-            shortcut="N",
-        )
-        st.text(f"{position + 1:,} of {len(shown):,}")
+    st.button(
+        "Previous",
+        key="archive_previous",
+        icon=":material/chevron_left:",
+        disabled=position == 0,
+        on_click=_open,
+        args=(shown.iloc[max(position - 1, 0)].to_dict(),),
+        shortcut="P",
+    )
+    st.button(
+        "Next",
+        key="archive_next",
+        icon=":material/chevron_right:",
+        disabled=position == len(shown) - 1,
+        on_click=_open,
+        args=(shown.iloc[min(position + 1, len(shown) - 1)].to_dict(),),
+        shortcut="N",
+    )
+    st.text(f"{position + 1:,} of {len(shown):,}")
 
 
 def _open_row(shown: pd.DataFrame) -> None:

@@ -204,7 +204,7 @@ def of_log(states: Mapping[str, int], subjects: int, transitions: pd.DataFrame) 
     whose = f" of {subjects:,} users" if subjects > 1 else ""
     standing = f"{states.get('active', 0):,} active and {states.get('revoked', 0):,} revoked now"
     weak = states.get("hypothesis", 0) + states.get("candidate", 0)
-    sentences = [f"**{total:,} memories{whose}: {standing}**; {weak:,} have too little support to be used."]
+    sentences = [f"{total - weak:,} memories{whose}: {standing}", f"{weak:,} more have too little support to be used."]
     fell = transitions[transitions["to_state"] == "revoked"]
     if fell.empty:
         return [*sentences, "Nothing was ever revoked in this log."]

@@ -30,8 +30,7 @@ from tepa_core.importers import (
 )
 from tepa_core.lifecycle import PRESETS
 from tepa_core.logs import ImportReport, import_log
-from tepa_core.store.queries import BATCH_SIZE
-from tepa_core.ui import cache, state, widgets
+from tepa_core.ui import badges, cache, state, widgets
 from tepa_core.ui.widgets import plain_text
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -80,18 +79,6 @@ PRESET_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "One statement makes a value active, and the next other one replaces it: who holds an office, where "
             "somebody lives.",
         ),
-    }
-)
-
-#: Badge -> what it says about so many rows.
-BADGE_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "missing_user": "rows name no user; their keys are taken to belong to one and the same.",
-        "naive_time": "rows have a time without an offset; it is read in the time zone chosen for the file.",
-        "tied_time": "rows share user, key and time with a row of another value; the order in the file decides.",
-        "late_arrival": "rows arrived more than a day after they happened; Lifecycle shows both orders.",
-        "batch_revocation": f"memories were revoked in a batch, {BATCH_SIZE} or more at one instant: "
-        "that is usually a job, not a change of mind.",
     }
 )
 
@@ -146,7 +133,7 @@ def choose_file() -> Source | None:
         key=_UPLOAD,
         on_change=_choose,
         args=("upload",),
-        help="CSV (comma, semicolon or tab), JSON Lines, a JSON array of objects, or Parquet. It stays on this machine.",
+        help="CSV (comma, semicolon or tab), JSON Lines, a JSON array of objects, or Parquet. It stays here.",
     )
     with right:
         st.markdown("Or load a sample with one click:")
@@ -218,7 +205,7 @@ def choose_meaning(source: Source, table: Table) -> ColumnMapping | None:
             "Key template",
             key=f"map_template_{source.token}",
             placeholder="{user}/{slot}",
-            help="Makes the key from several columns: write their names in braces. It takes the place of the key column.",
+            help="Makes the key from several columns: write their names in braces. It replaces the key column.",
         ).strip()
         zones = ["UTC", *sorted(available_timezones() - {"UTC"})]
         zone = st.selectbox(
@@ -267,7 +254,7 @@ def preview(source: Source, table: Table, mapping: ColumnMapping) -> EvidenceLog
         st.session_state[_PREVIEW] = held
     log: EvidenceLog = held[1]
     st.markdown(f"#### {log.read:,} records read · {log.loaded:,} can be loaded · {log.rejected:,} rejected")
-    badges(log.badges)
+    say_badges(log.badges)
     if log.loaded:
         head = log.evidence.head(8)
         people = pd.DataFrame(
@@ -294,10 +281,10 @@ def preview(source: Source, table: Table, mapping: ColumnMapping) -> EvidenceLog
     return log
 
 
-def badges(counts: Mapping[str, int]) -> None:
+def say_badges(counts: Mapping[str, int]) -> None:
     """Say in words what a reader should know about the rows."""
     for badge, count in counts.items():
-        st.markdown(f":material/info: **{count:,}** {BADGE_WORDS.get(badge, badge.replace('_', ' '))}")
+        st.markdown(f":material/info: {badges.in_words(badge, count)}")
 
 
 def rejected(issues: pd.DataFrame, key: str) -> None:
@@ -359,12 +346,13 @@ def show_report() -> None:
             " It was here already, with the same columns and thresholds: it was replaced, not added." if held[1] else ""
         )
         st.markdown(
-            f"#### {plain_text(info.name)}: read {report.read:,} · loaded {report.loaded:,} · rejected {report.rejected:,}"
+            f"#### {plain_text(info.name)}: read {report.read:,} · loaded {report.loaded:,} · "
+            f"rejected {report.rejected:,}"
         )
         st.markdown(f"It is now the run that every page shows.{again}")
         states = ", ".join(f"{count:,} {STATE_STYLE[name].label.lower()}" for name, count in report.states.items())
         st.markdown(f"It makes **{report.precedents:,} memories**: {states}. ({report.elapsed:.1f} s)")
-        badges(report.badges)
+        say_badges(report.badges)
         rejected(report.issues, "import_rejected")
         run = {"run": report.run_id}
         with st.container(horizontal=True):
@@ -379,8 +367,8 @@ def column_guide() -> None:
         (FIELD_WORDS[field][0], field, "yes" if field in REQUIRED else "", FIELD_WORDS[field][1]) for field in FIELDS
     ]
     st.markdown(
-        "One row for each time somebody said, confirmed or refuted something. A column that has the name given here, or "
-        "a usual other one, is found by itself."
+        "One row for each time somebody said, confirmed or refuted something. A column that has the name given here, "
+        "or a usual other one, is found by itself."
     )
     st.dataframe(
         pd.DataFrame(rows, columns=["field", "column name", "required", "what it holds"]),

@@ -22,13 +22,15 @@ def show(info: RunInfo) -> None:
     transitions = cache.lane_transitions(info.run_id)
     fell = transitions[transitions["to_state"] == "revoked"]
     first, *rest = headline.of_log(states, len(cache.subjects(info.run_id, limit=1_000_000)), transitions)
-    st.markdown(f"{first} {' '.join(rest)}")
+    st.markdown(f"#### {first}")
+    st.markdown(" ".join(rest))
     with st.container(horizontal=True):
         for name in ("active", "revoked", "hypothesis", "candidate"):
             st.metric(STATE_STYLE[name].label, f"{states.get(name, 0):,}", border=True, width=150)
     if len(fell):
         figure(revocations_by_month(fell, cache.phases(info.run_id)), "revocations_by_month")
     st.subheader("Look at these first", anchor=False)
+    st.markdown("The keys with most revocations, and what was revoked together:")
     _keys(info)
     _batches(info, fell)
     st.page_link(
@@ -51,7 +53,7 @@ def _keys(info: RunInfo) -> None:
     keys = cache.keys(info.run_id, limit=KEYS_SHOWN)
     contested = keys[keys["revocations"] > 0]
     if contested.empty:
-        st.markdown("No memory of this log was ever revoked. Lifecycle shows how each of them grew.")
+        st.page_link(LIFECYCLE_PAGE, label="How the memories grew", icon=":material/timeline:")
     for _, row in contested.iterrows():
         whose = f"{row['subject']}, {row['key']}" if row["subject"] else row["key"]
         now = f"now {row['active']}" if pd.notna(row["active"]) else "no active value now"

@@ -93,6 +93,7 @@ def another_run(info: RunInfo, methods: Sequence[str], level: float) -> None:
         else "The runs met different draws (another stream, or other seeds or counts), so seeds cannot be paired: "
         "means side by side, without intervals."
     )
+    frame = frame.sort_values("diff", key=abs, ascending=False, kind="stable")
     table(_labelled(frame, a="here", b="there", diff="here − there"), "run_against_run")
 
 

@@ -126,13 +126,12 @@ def links_to_harm(info: RunInfo, harm: pd.DataFrame, harmed: str, methods: Seque
     ours = [method for method in methods if _revokes(method)]
     for _, row in harm.iterrows():
         exposed = f", outdated value retrieved in {100 * row['exposed']:.0f} %" if pd.notna(row["exposed"]) else ""
-        words = f"{row['key']} in {row['phase']}: {row['lost']:.1f} of {row['tasks']:.1f} tasks lost per seed{exposed}"
-        if not ours:
-            st.markdown(plain_text(words, limit=200))
-            continue
-        st.page_link(
-            LIFECYCLE_PAGE,
-            label=plain_text(f"{words}. See what TEPA did with it", limit=200),
-            icon=":material/timeline:",
-            query_params={"run": info.run_id, "method": ours[0], "key": str(row["key"])},
-        )
+        words = f"{row['key']} in {row['phase']}: {row['lost']:.1f} of {row['tasks']:.1f} tasks lost per seed{exposed}."
+        st.markdown(plain_text(words, limit=200))
+        if ours:
+            st.page_link(
+                LIFECYCLE_PAGE,
+                label=f"What {method_label(ours[0])} did with {plain_text(row['key'])}",
+                icon=":material/timeline:",
+                query_params={"run": info.run_id, "method": ours[0], "key": str(row["key"])},
+            )

@@ -453,7 +453,10 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def counts_come_from_evidence(self) -> None:
         for p in self.ledger.precedents():
-            assert p.support + p.trial_support <= self.supports_given[(p.key, p.value)]
+            given = self.supports_given[(p.key, p.value)]
+            assert p.trial_support <= given
+            # A tally that restarts takes up the last n_rec items again, which its earlier life may have counted.
+            assert p.support <= given + max(p.lives - 1, 0) * self.ledger.thresholds.n_rec
             assert (p.lives == 0) == (p.state in (State.CANDIDATE, State.HYPOTHESIS))
             assert p.posterior == self.ledger.thresholds.posterior(
                 *((p.support, p.conflict) if p.state == State.ACTIVE else (p.trial_support, p.trial_conflict))

@@ -139,6 +139,7 @@ class TestSuccess:
                 spec,
                 pd.DataFrame(rows, columns=names),
                 simulation.evidence.head(0),
+                simulation.trials,
                 simulation.truth,
                 simulation.phases,
                 1.0,

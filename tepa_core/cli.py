@@ -1,0 +1,739 @@
+"""The command line: ``python -m tepa_core COMMAND ...``.
+
+Each command is one function from its options to a `Report`: an answer as data, and the same answer as text. ``--json``
+prints the data, one object on stdout and nothing else; without it the text is for a person. Progress goes to stderr.
+Exit codes: 0 done, 1 unexpected (set TEPA_DEBUG=1 for the traceback), 2 bad usage or bad input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from tepa_core.bench import JUDGED_FROM, bench
+from tepa_core.csvsafe import to_safe_csv
+from tepa_core.experiment import (
+    OVERALL,
+    RunSpec,
+    measures,
+    paired_comparisons,
+    pollution_summary,
+    run,
+    success_summary,
+)
+from tepa_core.importers import IMPORTERS, ColumnMapping, ImportRefused, canonical
+from tepa_core.lifecycle import DEPRECATED, PRESETS, State, Thresholds
+from tepa_core.logs import import_log
+from tepa_core.methods import FALLBACKS, METHODS
+from tepa_core.store import (
+    PATH_VARIABLE,
+    KeyLife,
+    RunInfo,
+    Store,
+    StoreError,
+    UnknownPrecedentError,
+    UnknownRunError,
+    default_path,
+    delete_run,
+    explanation,
+    key_life,
+    plain,
+    queries,
+    save_run,
+)
+from tepa_core.streams import STREAMS, StreamSpec, make_spec
+
+#: Shows the traceback of an unexpected error when set to 1.
+DEBUG_VARIABLE = "TEPA_DEBUG"
+
+#: The method whose precedents are shown when none is named.
+DEFAULT_METHOD = "tepa"
+
+_SUBJECTS_NAMED = 5
+
+
+class RefusedError(ValueError):
+    """The command cannot do what it was asked; the message says why and what to do."""
+
+
+#: What a person can mend: printed as one line, exit code 2.
+_REFUSALS = (RefusedError, ImportRefused, StoreError, UnknownRunError, UnknownPrecedentError)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a command found: for a program, for a person, and how the process ends."""
+
+    content: Mapping[str, Any]
+    text: str
+    exit_code: int = 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code of the process.
+
+    Parameters
+    ----------
+    argv
+        Arguments without the name of the program; those of the process when left out.
+    """
+    try:
+        options = _parser().parse_args(argv)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    try:
+        report: Report = options.command(options)
+        sys.stdout.write(_as_json(report.content) if options.json else report.text)
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        _say("Interrupted; nothing was stored.")
+        return 130
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; the interpreter must not complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except _REFUSALS as refusal:
+        _say(_one_line(str(refusal)))
+        return 2
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE) == "1":
+            raise
+        _say(
+            f"Unexpected {type(error).__name__}: {_one_line(str(error))} (set {DEBUG_VARIABLE}=1 to see where it arose)"
+        )
+        return 1
+    return report.exit_code
+
+
+# The commands -------------------------------------------------------------------------------------------------------
+
+
+def _run(options: argparse.Namespace) -> Report:
+    world = _numbers(options.world, "--world")
+    if options.key_noise is not None:
+        world["key_noise"] = options.key_noise
+    with _bad_input():
+        spec = RunSpec.build(
+            options.stream,
+            seeds=options.seeds,
+            first_seed=options.first_seed,
+            methods=options.methods,
+            thresholds=Thresholds().changed(_pairs(options.set, "--set")),
+            world=world,
+            fallback=options.fallback,
+        )
+    with Store(_path(options)) as store:
+        with _progress() as progress:
+            result = run(spec, progress)
+        run_id = save_run(store, result, options.name)
+        per_seed = queries.success_per_seed(store, run_id)
+        measured = _measured(store, run_id, spec)
+    success = success_summary(per_seed)
+    pollution = pollution_summary(per_seed)
+    phases = [*result.phases["phase"].drop_duplicates()]
+    scopes = [scope for scope in (OVERALL, "reversal") if scope == OVERALL or scope in phases]
+    compared = paired_comparisons(per_seed, DEFAULT_METHOD, scopes=scopes)
+    content = {
+        "run_id": run_id,
+        "stream": spec.stream,
+        "seeds": spec.seeds,
+        "phases": phases,
+        "success": {
+            method: {row.phase: {"mean": row.mean, "lo": row.lo, "hi": row.hi} for row in _records(of_method)}
+            for method, of_method in success.groupby("method", sort=False)
+        },
+        "mpi": {
+            method: {row.phase: row.mpi for row in _records(of_method)}
+            for method, of_method in pollution.groupby("method", sort=False)
+        },
+        "comparisons": compared.to_dict("records"),
+        "measures": measured,
+        "command": spec.command(),
+        "elapsed_s": result.elapsed,
+    }
+    order = [*phases, OVERALL]
+    table = success.pivot(index="method", columns="phase", values="mean")[order]
+    table = table.reindex(sorted(table.index, key=list(METHODS).index)).reset_index()
+    if "reversal" in phases and len(pollution):
+        mpi = pollution[pollution["phase"] == "reversal"].set_index("method")["mpi"]
+        table["MPI reversal"] = table["method"].map(mpi)
+    parts = [
+        f"Run {run_id}: {spec.seeds} seeds of {spec.stream}, {result.elapsed:.1f} s. Success per phase:",
+        _table(table),
+    ]
+    if len(compared):
+        parts += ["", f"Paired differences of success, {DEFAULT_METHOD} against each other method:", _table(compared)]
+    if measured:
+        table = pd.DataFrame(measured)
+        table.insert(0, "measure", [name.replace("_", " ") for name in table.index])
+        parts += ["", "Means over the seeds:", _table(table)]
+    return Report(content, "\n".join(parts))
+
+
+def _measured(store: Store, run_id: str, spec: RunSpec) -> dict[str, dict[str, float]]:
+    """Mean over the seeds of each measure, by method whose precedents have a life."""
+    truth = queries.truth(store, run_id)
+    measured = {}
+    for method in spec.methods:
+        if METHODS[method].lifecycle:
+            falls, played = queries.revocations(store, run_id, method), queries.episodes(store, run_id, method=method)
+            found = measures(method, truth, falls, played)
+            measured[method] = {
+                str(name): float(values.mean()) for name, values in found.groupby("measure", sort=False)["value"]
+            }
+    return measured
+
+
+def _stream(options: argparse.Namespace) -> Report:
+    world = _numbers(options.world, "--world")
+    if options.key_noise is not None:
+        world["key_noise"] = options.key_noise
+    if options.seed < 0:
+        raise RefusedError(f"--seed must be at least 0, not {options.seed}")
+    with _bad_input():
+        spec: StreamSpec = make_spec(options.stream, world)
+    stream = spec.make(options.seed)
+    phase = [stream.phase_names[i] for i in stream.phase.tolist()]
+    content = {
+        "stream": options.stream,
+        "seed": options.seed,
+        "phases": list(stream.phase_names),
+        "phase": phase,
+        "key": stream.key.tolist(),
+        "base_action": stream.base_action.tolist(),
+        "follows": stream.follows.tolist(),
+        "outcome": stream.outcome.tolist(),
+        "asserted": None if stream.asserted is None else stream.asserted.tolist(),
+        "truth": stream.truth.tolist(),
+        "prior_key": stream.prior_key.tolist(),
+        "prior_value": stream.prior_value.tolist(),
+        "values": list(stream.values),
+        "keys": list(stream.keys),
+    }
+    table = pd.DataFrame(
+        {
+            "t": np.arange(len(stream)),
+            "phase": phase,
+            "key": [stream.keys[k] for k in stream.key.tolist()],
+            "base action": [stream.values[v] for v in stream.base_action.tolist()],
+            "succeeds": [
+                ", ".join(value for value, earned in zip(stream.values, row, strict=True) if earned)
+                for row in stream.outcome.tolist()
+            ],
+        }
+    )
+    if stream.asserted is not None:
+        table["asserted"] = [stream.values[v] for v in stream.asserted.tolist()]
+    return Report(content, _table(table))
+
+
+def _episodes(options: argparse.Namespace) -> Report:
+    to: Path = options.to
+    if to.suffix.lower() not in (".parquet", ".csv"):
+        raise RefusedError(f"{to} ends neither in .parquet nor in .csv; choose one of these endings")
+    if to.exists() and not options.force:
+        raise RefusedError(f"{to} exists; choose another name, or add --force to replace it")
+    with Store(_path(options)) as store:
+        info = queries.run_info(store, options.run)
+        if info.is_log:
+            raise RefusedError(f"{info.run_id} is an imported log and has no episodes; name a simulation")
+        if options.method is not None and options.method not in info.spec["methods"]:
+            raise RefusedError(
+                f"run {info.run_id} has no method {options.method}; its methods are {', '.join(info.spec['methods'])}"
+            )
+        played = queries.episodes(store, info.run_id, options.method, _seed(info, options.seed))
+    try:
+        if to.suffix.lower() == ".parquet":
+            played.to_parquet(to, engine="pyarrow", index=False)
+        else:
+            to.write_text(to_safe_csv(played), encoding="utf-8", newline="")
+    except OSError as error:
+        raise RefusedError(f"{to} cannot be written: {error.strerror or error}") from None
+    return Report(
+        {"run_id": info.run_id, "to": str(to), "rows": len(played), "columns": list(played.columns)},
+        f"Wrote {len(played):,} episodes to {to}",
+    )
+
+
+def _runs(options: argparse.Namespace) -> Report:
+    with Store(_path(options)) as store:
+        found = queries.runs(store)
+    text = _table(found[["run_id", "kind", "name", "created_at", "seeds", "precedents", "revoked"]])
+    return Report(
+        {"runs": found.to_dict("records")},
+        text if len(found) else "There are no runs yet; start one with 'run' or 'import'.",
+    )
+
+
+def _delete(options: argparse.Namespace) -> Report:
+    with Store(_path(options)) as store:
+        info = queries.run_info(store, options.run)
+        delete_run(store, info.run_id)
+    return Report({"deleted": info.run_id}, f"Deleted {info.run_id} ({info.name})")
+
+
+def _import(options: argparse.Namespace) -> Report:
+    if options.map is not None:
+        mapping = ColumnMapping.parse(options.map, key_template=options.key_template, tz=options.tz)
+    else:
+        mapping = ColumnMapping((), options.key_template, options.tz)
+    with _bad_input():
+        thresholds = PRESETS[options.preset].changed(_pairs(options.set, "--set"))
+    with Store(_path(options)) as store, _progress() as progress:
+        found = import_log(
+            store,
+            options.file,
+            format=options.format,
+            mapping=mapping,
+            thresholds=thresholds,
+            name=options.name,
+            progress=progress,
+        )
+    content = {
+        "run_id": found.run_id,
+        "format": found.format,
+        "read": found.read,
+        "loaded": found.loaded,
+        "rejected": found.rejected,
+        "issues": found.issues.to_dict("records"),
+        "badges": dict(found.badges),
+        "precedents": found.precedents,
+        "states": dict(found.states),
+        "elapsed_s": found.elapsed,
+    }
+    parts = [
+        f"Run {found.run_id}: read {found.read:,} · loaded {found.loaded:,} · rejected {found.rejected:,} "
+        f"({found.format}, {found.elapsed:.1f} s)",
+        f"{found.precedents:,} precedents: " + ", ".join(f"{n:,} {state}" for state, n in found.states.items()),
+    ]
+    parts += [f"{badge.replace('_', ' ')}: {n:,}" for badge, n in found.badges.items()]
+    if len(found.issues):
+        parts += ["", "Rejected:", _table(found.issues[["row", "reason"]])]
+    return Report(content, "\n".join(parts))
+
+
+def _precedents(options: argparse.Namespace) -> Report:
+    with Store(_path(options)) as store:
+        info = queries.run_info(store, options.run)
+        found = queries.precedents(
+            store,
+            info.run_id,
+            state=options.state,
+            key=options.key,
+            method=None if options.method == "all" else _lane(info, options.method),
+            seed=_seed(info, options.seed),
+            subject=options.subject,
+            search=options.search,
+        )
+    shown = ["id", "method", "seed", "subject", "key", "value", "state", "support", "conflict", "posterior", "rule"]
+    shown += ["revoked_at", "lives"]
+    table = found[shown].drop(columns=["method", "seed"] if info.is_log else ["subject"])
+    return Report(
+        {"precedents": found[shown].to_dict("records")},
+        _table(table) if len(found) else "No precedent of the run is like that; leave a filter out.",
+    )
+
+
+def _explain(options: argparse.Namespace) -> Report:
+    with Store(_path(options)) as store:
+        found = explanation(store, options.run, options.precedent)
+    subject = f"{found['subject']}, " if found["subject"] else ""
+    parts = [f"{subject}{found['key']}: {found['value']} ({found['state']})", found["standing"]]
+    for step in found["transitions"]:
+        parts += ["", step["sentence"]]
+        parts.append(
+            f"  {step['from']} -> {step['to']}, rule {step['rule']}, posterior {step['posterior']:.3f}, "
+            f"{step['support']} for and {step['conflict']} against"
+        )
+        parts += [f"  {step['counterfactual']}"] if step["counterfactual"] else []
+        parts += [
+            f"  {'supports' if item['supports'] else 'refutes'} {item['value']} at {item['at']}"
+            + (f": {item['text']}" if item["text"] else "")
+            for item in step["evidence"]
+        ]
+    return Report(found, "\n".join(parts))
+
+
+def _trace(options: argparse.Namespace) -> Report:
+    with Store(_path(options)) as store:
+        info = queries.run_info(store, options.run)
+        if options.method == "all":
+            raise RefusedError("a trace follows one method; name it with --method")
+        method = _lane(info, options.method)
+        chosen = _seed(info, options.seed)
+        seed = chosen if chosen is not None else 0 if info.is_log else info.spec["first_seed"]
+        subject, key_id = _chosen_key(store, info, method, seed, options.key, options.subject)
+        life = key_life(store, info.run_id, key_id, method=method, seed=seed, subject=subject, order=options.order)
+    content = {
+        "run_id": info.run_id,
+        "method": life.method,
+        "seed": life.seed,
+        "subject": life.subject,
+        "key": life.key,
+        "order": options.order,
+        "t": life.items["x"].tolist(),
+        "values": _courses(life),
+        "evidence": life.items[["seq", "x", "value", "supports", "text", "actor", "source_ref"]]
+        .rename(columns={"x": "at"})
+        .to_dict("records"),
+    }
+    steps = life.transitions[["x", "value", "from_state", "to_state", "rule", "posterior"]]
+    owner = f" of {life.subject}" if life.subject else ""
+    text = f"{life.key}{owner}: {len(life.items):,} evidence items, {len(life.values)} values\n{_table(steps)}"
+    return Report(content, text)
+
+
+def _chosen_key(store: Store, info: RunInfo, method: str, seed: int, key: str, subject: str | None) -> tuple[str, str]:
+    """Find the one conflict key that a person means by its name."""
+    known = queries.keys(store, info.run_id, method, seed, limit=sys.maxsize)
+    meant = known[(known["key"] == key) | (known["key_id"] == key) | (known["key_id"] == canonical(key))]
+    if subject is not None:
+        meant = meant[meant["subject"] == subject]
+    if meant.empty:
+        lane = "" if info.is_log else f" for {method} in seed {seed}"
+        whose = "" if subject is None else f" of {subject}"
+        some = ", ".join(known["key"].drop_duplicates().head(_SUBJECTS_NAMED))
+        raise RefusedError(
+            f"run {info.run_id} has no evidence on the key {key!r}{whose}{lane}; "
+            + (f"it has, for example: {some}" if some else "the command 'precedents' lists what it has")
+        )
+    if len(meant) > 1:
+        some = [*meant["subject"].head(_SUBJECTS_NAMED), *(["..."] if len(meant) > _SUBJECTS_NAMED else [])]
+        raise RefusedError(
+            f"the key {key!r} exists for {len(meant)} subjects ({', '.join(some)}); choose one with --subject NAME"
+        )
+    return str(meant["subject"].iloc[0]), str(meant["key_id"].iloc[0])
+
+
+def _courses(life: KeyLife) -> dict[str, dict[str, list[Any]]]:
+    """Return posterior and state of each value after each item; None before a value is first heard of."""
+    courses = {}
+    for value in life.values["value"]:
+        course = life.posterior[life.posterior["value"] == value]
+        unheard: list[Any] = [None] * (len(life.items) - len(course))
+        courses[value] = {name: unheard + course[name].tolist() for name in ("posterior", "state")}
+    return courses
+
+
+def _bench(options: argparse.Namespace) -> Report:
+    with _bad_input():
+        numbers, facts = bench(options.updates, options.keys, _say)
+    judged = options.updates >= JUDGED_FROM
+    broken = [fact.sentence for fact in facts if judged and not fact.holds]
+    listed = [{"fact": fact.sentence, "value": fact.value, "limit": fact.limit, "holds": fact.holds} for fact in facts]
+    units = {"ns": "ns", "us": "µs", "s": "s"}
+    single = pd.DataFrame(
+        [
+            (name.rpartition("_")[0].replace("_", " "), value, units[name.rpartition("_")[2]])
+            for name, value in numbers.items()
+            if name.rpartition("_")[2] in units
+        ],
+        columns=["measured", "time", "unit"],
+    )
+    ratios = pd.DataFrame(
+        [(name.replace("_", " "), ratio) for name, ratio in numbers["ratios"].items()], columns=["ratio", "value"]
+    )
+    parts = [f"{options.updates:,} updates of {options.keys:,} keys", _table(single), "", _table(ratios), ""]
+    if judged:
+        parts += [f"{'holds' if fact.holds else 'BROKEN'}: {fact.sentence}" for fact in facts]
+    else:
+        parts.append(f"What must hold is judged from {JUDGED_FROM:,} updates on.")
+    for sentence in broken:
+        _say(f"Not met: {sentence}")
+    return Report({**numbers, "judged": judged, "facts": listed}, "\n".join(parts), 1 if broken else 0)
+
+
+def _app(options: argparse.Namespace) -> Report:
+    command = [sys.executable, "-m", "tepa_core.ui.launch", "--port", str(options.port)]
+    environment = {**os.environ, PATH_VARIABLE: str(_path(options))}
+    # With --json stdout holds one object alone, so what the dashboard says goes to stderr.
+    child = subprocess.Popen(  # noqa: S603 - this interpreter, a module of this program and a number
+        command, env=environment, stdout=sys.stderr.fileno() if options.json else None
+    )
+
+    def end(number: int, frame: FrameType | None) -> None:
+        child.terminate()
+
+    kept = signal.signal(signal.SIGTERM, end)
+    try:
+        while True:
+            try:
+                code = child.wait()
+                break
+            except KeyboardInterrupt:
+                # The terminal has told the dashboard as well: it closes by itself.
+                continue
+    finally:
+        signal.signal(signal.SIGTERM, kept)
+    return Report({"port": options.port, "exit_code": code}, "The dashboard has ended.", code if code > 0 else 0)
+
+
+# What the commands share --------------------------------------------------------------------------------------------
+
+
+def _path(options: argparse.Namespace) -> Path:
+    return options.db or default_path()
+
+
+def _lane(info: RunInfo, method: str | None) -> str:
+    """Return the method whose precedents are meant; a log has one nameless lane."""
+    if info.is_log:
+        if method is not None:
+            raise RefusedError(f"{info.run_id} is an imported log and has no methods; leave --method out")
+        return ""
+    lanes = [name for name in info.spec["methods"] if METHODS[name].lifecycle]
+    if method is None:
+        method = DEFAULT_METHOD if DEFAULT_METHOD in lanes or not lanes else lanes[0]
+    if method not in lanes:
+        raise RefusedError(
+            f"run {info.run_id} has no precedents of {method}; "
+            + (f"it has those of {', '.join(lanes)}" if lanes else "none of its methods keeps precedents")
+        )
+    return method
+
+
+def _seed(info: RunInfo, seed: int | None) -> int | None:
+    """Return the seed that is meant, None for all."""
+    if seed is None:
+        return None
+    if info.is_log:
+        raise RefusedError(f"{info.run_id} is an imported log and has no seeds; leave --seed out")
+    first, last = info.spec["first_seed"], info.spec["first_seed"] + info.spec["seeds"] - 1
+    if not first <= seed <= last:
+        raise RefusedError(f"run {info.run_id} has no seed {seed}; its seeds are {first} to {last}")
+    return seed
+
+
+def _pairs(settings: Sequence[str], option: str) -> dict[str, str]:
+    pairs = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not (equals and name.strip() and value.strip()):
+            raise RefusedError(f"{option} has {setting!r} where NAME=VALUE is expected")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def _numbers(settings: Sequence[str], option: str) -> dict[str, float]:
+    numbers = {}
+    for name, value in _pairs(settings, option).items():
+        try:
+            numbers[name] = float(value)
+        except ValueError:
+            raise RefusedError(f"{option} {name} must be a number, not {value!r}") from None
+    return numbers
+
+
+@contextmanager
+def _bad_input() -> Any:
+    """Turn the ValueError of a check of what a person typed into a refusal; elsewhere it would be a mistake of ours."""
+    try:
+        yield
+    except ValueError as error:
+        raise RefusedError(str(error)) from None
+
+
+@contextmanager
+def _progress() -> Any:
+    """Report progress on stderr: one line that renews itself on a terminal, else a line for each step."""
+    alive = sys.stderr.isatty()
+
+    def report(fraction: float, sentence: str) -> None:
+        line = f"{fraction:4.0%}  {sentence}"
+        sys.stderr.write(f"\r\x1b[K{line}" if alive else f"{line}\n")
+        sys.stderr.flush()
+
+    try:
+        yield report
+    finally:
+        if alive:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _records(frame: pd.DataFrame) -> Any:
+    return frame.itertuples(index=False)
+
+
+def _clean(content: Any) -> Any:
+    """Return data as JSON knows it: no NaN, no infinity, text for times."""
+    if isinstance(content, Mapping):
+        return {str(name): _clean(part) for name, part in content.items()}
+    if isinstance(content, list | tuple):
+        return [_clean(part) for part in content]
+    value = plain(content)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _as_json(content: Mapping[str, Any]) -> str:
+    return json.dumps(_clean(content), allow_nan=False)
+
+
+def _cell(value: Any) -> str:
+    value = plain(value)
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3f}" if abs(value) >= 0.001 else f"{value:.2g}"
+    return _one_line(str(value))
+
+
+def _table(frame: pd.DataFrame) -> str:
+    """Write a table as text: names above, numbers to the right, two blanks between the columns."""
+    columns = []
+    for at, name in enumerate(frame.columns):
+        series = frame.iloc[:, at]
+        right = pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series)
+        cells = [str(name), *map(_cell, series.tolist())]
+        width = max(map(len, cells))
+        columns.append([cell.rjust(width) if right else cell.ljust(width) for cell in cells])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+
+# Usage --------------------------------------------------------------------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that refuses in one line and names where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        _say(f"{_one_line(message)}; see {self.prog} --help")
+        self.exit(2)
+
+
+def _method_list(text: str) -> list[str]:
+    return [method.strip() for method in text.split(",") if method.strip()]
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    _add_shared(shared)
+    parser = _Parser(
+        prog="python -m tepa_core",
+        description="Audit the life of an agent's memories: evidence, revocation, return.",
+    )
+    _add_shared(parser)
+    parser.set_defaults(db=None, json=False)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def add(name: str, command: Callable[[argparse.Namespace], Report], words: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, parents=[shared], help=words, description=words)
+        made.set_defaults(command=command)
+        return made
+
+    sub = add("run", _run, "Run an experiment and keep it.")
+    sub.add_argument("stream", metavar="STREAM", help=f"one of: {', '.join(STREAMS)}")
+    sub.add_argument("--seeds", type=int, default=50, help="how many seeds (default 50)")
+    sub.add_argument("--first-seed", type=int, default=0, help="the first of them (default 0)")
+    sub.add_argument("--methods", type=_method_list, metavar="A,B", help=f"default: all of {', '.join(METHODS)}")
+    _add_settings(sub)
+    _add_world(sub)
+    sub.add_argument("--fallback", choices=FALLBACKS, default="candidate", help="how tepa acts without an Active value")
+    sub.add_argument("--name", help="name of the run, for people")
+
+    sub = add("stream", _stream, "Show what happens in one seed of a stream.")
+    sub.add_argument("stream", metavar="STREAM", help=f"one of: {', '.join(STREAMS)}")
+    sub.add_argument("--seed", type=int, default=0, help="which seed (default 0)")
+    _add_world(sub)
+
+    sub = add("episodes", _episodes, "Write the episodes of a run to a file.")
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("--method", help="of this method only")
+    sub.add_argument("--seed", type=int, help="of this seed only")
+    sub.add_argument("--to", type=Path, required=True, metavar="FILE", help="a .parquet or .csv file")
+    sub.add_argument("--force", action="store_true", help="replace a file that exists")
+
+    add("runs", _runs, "List the runs, the newest first.")
+
+    sub = add("delete", _delete, "Delete a run with everything that belongs to it.")
+    sub.add_argument("run", metavar="RUN")
+
+    sub = add("import", _import, "Import a log of evidence and keep it as a run.")
+    sub.add_argument("file", type=Path, metavar="FILE")
+    sub.add_argument("--format", default="auto", choices=("auto", *IMPORTERS), help="default: found by the content")
+    sub.add_argument("--map", metavar="key=COL,value=COL", help="columns whose names do not say what they hold")
+    sub.add_argument("--key-template", metavar="TEXT", help="makes the key of several columns, as in {user}/{slot}")
+    sub.add_argument("--preset", choices=tuple(PRESETS), default="default", help="thresholds (default: default)")
+    _add_settings(sub)
+    sub.add_argument("--tz", default="UTC", help="zone of times without an offset (default UTC)")
+    sub.add_argument("--name", help="name of the run, for people")
+
+    states = (*(state.label for state in State), DEPRECATED)
+    sub = add("precedents", _precedents, "List the precedents of a run.")
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("--state", choices=states, help="in this state only")
+    sub.add_argument("--key", help="of this key only")
+    _add_lane(sub, "'all' for every method")
+    sub.add_argument("--search", metavar="TEXT", help="text in subject, key, value or evidence")
+
+    sub = add("explain", _explain, "Explain every change of state of a precedent.")
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("precedent", metavar="PRECEDENT", help="its id, from 'precedents'")
+
+    sub = add("trace", _trace, "Follow the values of a key through all of its evidence.")
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("--key", required=True)
+    _add_lane(sub, "one method")
+    sub.add_argument("--order", choices=("event", "arrival"), default="event", help="the time that counts in a log")
+
+    sub = add("bench", _bench, "Measure the cost of the rule on this machine.")
+    sub.add_argument("--updates", type=int, default=1_000_000, help="evidence items (default 1000000)")
+    sub.add_argument("--keys", type=int, default=100_000, help="conflict keys (default 100000)")
+
+    sub = add("app", _app, "Start the dashboard.")
+    sub.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
+    return parser
+
+
+def _add_shared(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--db", type=Path, metavar="PATH", help=f"database (default: {PATH_VARIABLE}, else data/tepa.duckdb)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    names = ", ".join(field.name for field in dataclasses.fields(Thresholds))
+    parser.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help=f"thresholds: {names}"
+    )
+
+
+def _add_world(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--world", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="parameters of the stream"
+    )
+    parser.add_argument("--key-noise", type=float, metavar="X", help="share of tasks whose key memory sees wrongly")
+
+
+def _add_lane(parser: argparse.ArgumentParser, methods: str) -> None:
+    parser.add_argument("--method", help=f"of a simulation: {methods} (default {DEFAULT_METHOD})")
+    parser.add_argument("--seed", type=int, help="of a simulation: which seed")
+    parser.add_argument("--subject", help="of a log: whose memory")
