@@ -15,7 +15,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from tepa_core.bench import JUDGED_FROM, bench
 from tepa_core.csvsafe import to_safe_csv
 from tepa_core.experiment import (
     OVERALL,
+    Progress,
     RunSpec,
     measures,
     paired_comparisons,
@@ -65,6 +67,9 @@ DEBUG_VARIABLE = "TEPA_DEBUG"
 DEFAULT_METHOD = "tepa"
 
 _SUBJECTS_NAMED = 5
+
+#: Where progress cannot renew its line, it is told no more often than this; short commands say nothing.
+_QUIET_SECONDS = 2.0
 
 
 class RefusedError(ValueError):
@@ -414,9 +419,9 @@ def _chosen_key(store: Store, info: RunInfo, method: str, seed: int, key: str, s
             + (f"it has, for example: {some}" if some else "the command 'precedents' lists what it has")
         )
     if len(meant) > 1:
-        some = [*meant["subject"].head(_SUBJECTS_NAMED), *(["..."] if len(meant) > _SUBJECTS_NAMED else [])]
+        owners = [*meant["subject"].head(_SUBJECTS_NAMED), *(["..."] if len(meant) > _SUBJECTS_NAMED else [])]
         raise RefusedError(
-            f"the key {key!r} exists for {len(meant)} subjects ({', '.join(some)}); choose one with --subject NAME"
+            f"the key {key!r} exists for {len(meant)} subjects ({', '.join(owners)}); choose one with --subject NAME"
         )
     return str(meant["subject"].iloc[0]), str(meant["key_id"].iloc[0])
 
@@ -541,7 +546,7 @@ def _numbers(settings: Sequence[str], option: str) -> dict[str, float]:
 
 
 @contextmanager
-def _bad_input() -> Any:
+def _bad_input() -> Iterator[None]:
     """Turn the ValueError of a check of what a person typed into a refusal; elsewhere it would be a mistake of ours."""
     try:
         yield
@@ -550,14 +555,20 @@ def _bad_input() -> Any:
 
 
 @contextmanager
-def _progress() -> Any:
-    """Report progress on stderr: one line that renews itself on a terminal, else a line for each step."""
+def _progress() -> Iterator[Progress]:
+    """Report progress on stderr: one line that renews itself on a terminal, else a line now and then."""
     alive = sys.stderr.isatty()
+    told = time.monotonic()
 
     def report(fraction: float, sentence: str) -> None:
+        nonlocal told
         line = f"{fraction:4.0%}  {sentence}"
-        sys.stderr.write(f"\r\x1b[K{line}" if alive else f"{line}\n")
-        sys.stderr.flush()
+        if alive:
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
+        elif time.monotonic() - told >= _QUIET_SECONDS:
+            told = time.monotonic()
+            _say(line)
 
     try:
         yield report
@@ -601,7 +612,10 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3f}" if abs(value) >= 0.001 else f"{value:.2g}"
+        if abs(value) >= 1000:
+            return f"{value:,.0f}"
+        # Small p values keep their digits; what is zero but for rounding is zero.
+        return f"{value:.2g}" if 1e-12 < abs(value) < 0.001 else f"{value:.3f}"
     return _one_line(str(value))
 
 

@@ -5,6 +5,7 @@ import streamlit as st
 from tepa_core.ui import import_steps
 
 import_steps.show_report()
+st.markdown("Drop a log of what was said, by whom and when. You see how it is read before anything is loaded.")
 source = import_steps.choose_file()
 with st.expander("What an evidence log looks like", expanded=source is None):
     import_steps.column_guide()
@@ -26,5 +27,7 @@ if log is None:
 
 preset = import_steps.choose_preset(source)
 name = st.text_input("Name of the run", value=source.name, key=f"name_{source.token}")
-if st.button(f"Load {log.loaded:,} records", key="import_load", type="primary", icon=":material/upload:"):
+if st.button(
+    f"Load {import_steps.counted(log.loaded, 'record')}", key="import_load", type="primary", icon=":material/upload:"
+):
     import_steps.load(source, mapping, preset, name.strip() or None)

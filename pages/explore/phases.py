@@ -63,6 +63,6 @@ elif view == "differences":
 elif view == "runs":
     phase_views.another_run(info, chosen, level)
 else:
-    phase_views.memories(info, chosen)
+    phase_views.memories(info, chosen, level)
 with st.expander("The choices behind this run"):
     phase_views.choices(info)

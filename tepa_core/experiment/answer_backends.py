@@ -112,7 +112,7 @@ class ChatBackend:
     Raises
     ------
     AnswerError
-        If the address or the model is missing.
+        If the address or the model is missing, or the key cannot be one.
     """
 
     def __init__(
@@ -137,6 +137,8 @@ class ChatBackend:
             )
         if not base_url.startswith(("http://", "https://")):
             raise AnswerError(f"{BASE_URL_VARIABLE} is {base_url!r}; it must begin with http:// or https://.")
+        if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
+            raise AnswerError(f"{KEY_VARIABLE} holds a character that no key has; copy the key anew.")
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.timeout = timeout
@@ -161,7 +163,7 @@ class ChatBackend:
         Raises
         ------
         AnswerError
-            If the address or the model is missing.
+            If the address or the model is missing, or the key cannot be one.
         """
         named = os.environ if environment is None else environment
         return cls(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tepa_core.stats import bootstrap_means, holm, mpi_interval, paired_comparison
+from tepa_core.stats import bootstrap_mean, bootstrap_means, holm, mpi_interval, paired_comparison
 
 #: Scope of all tasks together, beside the names of phases.
 OVERALL = "overall"
@@ -134,3 +134,29 @@ def curve_summary(course: pd.DataFrame, quantity: str = "success", level: float 
         lo, hi, mean = bootstrap_means(table.to_numpy(np.float64), _generator(), level=level, resamples=2_000)
         rows.append(pd.DataFrame({"method": method, "t": table.columns, "mean": mean, "lo": lo, "hi": hi}))
     return pd.concat(rows, ignore_index=True)
+
+
+def measures_summary(per_seed: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
+    """Mean of every measure of the lifecycle with bootstrap intervals over the seeds that have it.
+
+    Parameters
+    ----------
+    per_seed
+        ``method``, ``seed``, ``measure``, ``value``; missing where a seed has none.
+    level
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``method``, ``measure``, ``mean``, ``lo``, ``hi`` (missing when no seed has it), ``seeds`` (how many have it).
+    """
+    rows = []
+    for (method, measure), part in per_seed.groupby(["method", "measure"], sort=False):
+        known = part["value"].dropna().to_numpy(np.float64)
+        mean = lo = hi = float("nan")
+        if known.size:
+            bounds = bootstrap_mean(known, _generator(), level=level)
+            mean, lo, hi = bounds.estimate, bounds.lo, bounds.hi
+        rows.append((method, measure, mean, lo, hi, known.size))
+    return pd.DataFrame(rows, columns=["method", "measure", "mean", "lo", "hi", "seeds"])

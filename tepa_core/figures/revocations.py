@@ -92,7 +92,7 @@ def by_month_caption(fell: pd.DataFrame, phases: pd.DataFrame) -> str:
     rules = [f"{counts[rule]} by the {RULE_STYLE[rule][0]}" for rule in ("recent", "posterior") if rule in counts]
     if "superseded" in counts:
         rules.append(f"{counts['superseded']} superseded by another value")
-    sentences = [f"Of {len(fell)} revocations, {listed(rules)}."]
+    sentences = [f"{len(fell)} revocations: {listed(rules)}."]
     if len(phases):
         inside = [
             f"{int(fell['occurred'].between(start, end, inclusive='left').sum())} in {shown(phase)}"

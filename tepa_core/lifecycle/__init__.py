@@ -2,7 +2,7 @@
 
 from tepa_core.lifecycle.explain import Line, Why, standing, why, would_prevent, would_reactivate, would_revoke
 from tepa_core.lifecycle.ledger import Ledger, Precedent, Transition
-from tepa_core.lifecycle.precedent import DEPRECATED, PRESETS, Rule, State, Thresholds
+from tepa_core.lifecycle.precedent import DEPRECATED, PRESETS, Rule, State, Thresholds, Verdict
 from tepa_core.lifecycle.replay import EncodedLog, KeyTrace, Replay, encode, replay, tables, trace_key
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "State",
     "Thresholds",
     "Transition",
+    "Verdict",
     "Why",
     "encode",
     "replay",

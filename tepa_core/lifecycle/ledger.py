@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tepa_core.lifecycle import rule
-from tepa_core.lifecycle.precedent import DEPRECATED, PRECEDENT, TRANSITION, Rule, State, Thresholds
+from tepa_core.lifecycle.precedent import DEPRECATED, PRECEDENT, TRANSITION, Rule, State, Thresholds, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +139,7 @@ class Ledger:
         v = memory.index.get(value)
         if v is None:
             v = self._add_value(memory, value)
-        needed = len(memory.values) + rule.ACTIVATIONS_PER_ITEM
-        if self._out.shape[0] < needed:
-            self._out = np.zeros(2 * needed, TRANSITION)
+        self._make_room(memory)
         t = self._seq if at is None else at
         n = rule.observe_key(
             memory.precedents,
@@ -159,12 +157,20 @@ class Ledger:
             admitted,
         )
         self._seq += 1
+        return self._changes(key, memory, n, t, self._seq - 1)
+
+    def _make_room(self, memory: _KeyMemory) -> None:
+        needed = len(memory.values) + rule.ACTIVATIONS_PER_ITEM
+        if self._out.shape[0] < needed:
+            self._out = np.zeros(2 * needed, TRANSITION)
+
+    def _changes(self, key: Hashable, memory: _KeyMemory, n: int, t: int, seq: int) -> tuple[Transition, ...]:
         if n == 0:
             return ()
         changes = tuple(
             Transition(
                 t,
-                self._seq - 1,
+                seq,
                 key,
                 memory.values[row["precedent"]],
                 State(row["from_state"]),
@@ -176,6 +182,60 @@ class Ledger:
         for change in changes:
             self._active += (change.to_state == State.ACTIVE) - (change.from_state == State.ACTIVE)
         return changes
+
+    def decide(self, key: Hashable, value: Hashable, verdict: Verdict, at: int | None = None) -> tuple[Transition, ...]:
+        """Apply a person's decision to an archived precedent (see the theory in `tepa_core.lifecycle.rule`).
+
+        Parameters
+        ----------
+        key, value
+            The precedent.
+        verdict
+            What is decided.
+        at
+            Time of the decision (the clock of `observe`); the number of the next item when left out.
+
+        Raises
+        ------
+        KeyError
+            If the memory has never seen this value of this key.
+        ValueError
+            If the precedent is not in the archive; nothing changes.
+        """
+        memory = self._keys[key]
+        v = memory.index[value]
+        state = State(memory.precedents["state"][v])
+        if state is not State.REVOKED:
+            raise ValueError(f"{value!r} of {key!r} is {state.label}; only a revoked precedent can be decided on")
+        self._make_room(memory)
+        t = self._seq if at is None else at
+        n = rule.decide(
+            memory.precedents,
+            memory.record[0],
+            memory.ring,
+            v,
+            int(verdict),
+            self._parameters,
+            t,
+            self._seq,
+            0,
+            0,
+            self._out,
+            0,
+        )
+        return self._changes(key, memory, n, t, self._seq)
+
+    def reactivate(self, key: Hashable, value: Hashable, *, pin: bool = False) -> tuple[Transition, ...]:
+        """Take a precedent out of the archive until evidence contradicts it, or pinned: until another decision."""
+        return self.decide(key, value, Verdict.PIN if pin else Verdict.REACTIVATE)
+
+    def confirm(self, key: Hashable, value: Hashable) -> tuple[Transition, ...]:
+        """Keep a precedent in the archive: fresh evidence is recorded as a re-assertion instead of returning it."""
+        return self.decide(key, value, Verdict.CONFIRM)
+
+    def both_valid(self, key: Hashable, value: Hashable) -> tuple[Transition, ...]:
+        """Take a precedent out of the archive and let its key hold several values from now on."""
+        return self.decide(key, value, Verdict.BOTH_VALID)
 
     def recall(self, key: Hashable) -> Hashable | None:
         """Return the Active value of a key that an agent retrieves, or None. Archived values are never returned."""

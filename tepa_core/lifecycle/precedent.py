@@ -44,6 +44,27 @@ class Rule(IntEnum):
     POSTERIOR = 4
     RECENT = 5
     SUPERSEDED = 6
+    DECIDED = 7
+    REASSERTED = 8
+
+    @property
+    def label(self) -> str:
+        """Lower-case name used in tables, links and the command line."""
+        return self.name.lower()
+
+
+class Verdict(IntEnum):
+    """What a person decides about a precedent in the archive.
+
+    ``REACTIVATE`` makes it Active until evidence contradicts it, ``PIN`` until another decision. ``CONFIRM`` keeps it
+    archived: evidence that would bring it back is recorded as a re-assertion instead. ``BOTH_VALID`` makes it Active
+    and lets its key hold several values from then on.
+    """
+
+    REACTIVATE = 1
+    PIN = 2
+    CONFIRM = 3
+    BOTH_VALID = 4
 
     @property
     def label(self) -> str:
@@ -59,6 +80,7 @@ MAX_TRIAL_BUDGET = 18
 
 #: One precedent. ``window`` holds the last ``window_len`` outcomes of the current life as bits, the newest lowest.
 #: ``trial_*`` is the tally of a value that is not Active; read it only through `tepa_core.lifecycle.rule.tally`.
+#: ``pinned`` and ``confirmed`` are standing decisions: never revoked by evidence, never re-activated by it.
 PRECEDENT = np.dtype(
     [
         ("created_at", np.int64),
@@ -77,6 +99,8 @@ PRECEDENT = np.dtype(
         ("window_len", np.int16),
         ("state", np.int8),
         ("rule", np.int8),
+        ("pinned", np.bool_),
+        ("confirmed", np.bool_),
     ],
     align=True,
 )

@@ -46,6 +46,9 @@ class EncodedLog:
         ``key_start[k]:key_start[k + 1]``.
     admits
         Per item whether trial validation lets its value become Active, shape (n,); None where there were no trials.
+    verdict
+        Per item a `Verdict` number where it is a person's decision, 0 where it is evidence, shape (n,); None where
+        there are no decisions. A decision takes effect after the evidence of its time.
     """
 
     precedent: npt.NDArray[np.int32]
@@ -54,13 +57,19 @@ class EncodedLog:
     seq: npt.NDArray[np.int64]
     key_start: npt.NDArray[np.int64]
     admits: npt.NDArray[np.bool_] | None = None
+    verdict: npt.NDArray[np.uint8] | None = None
 
     def flags(self) -> npt.NDArray[np.uint8]:
-        """Return per item its support (bit 0) and whether it may make its value Active (bit 1), shape (n,)."""
+        """Per item its support (bit 0), whether it may make its value Active (bit 1), and its verdict (from bit 2)."""
         flags = self.supports.astype(np.uint8)
-        if self.admits is None:
-            return flags | np.uint8(2)
-        return flags | (self.admits.astype(np.uint8) << np.uint8(1))
+        flags |= np.uint8(2) if self.admits is None else self.admits.astype(np.uint8) << np.uint8(1)
+        return flags if self.verdict is None else flags | (self.verdict << np.uint8(2))
+
+    def order(self) -> npt.NDArray[np.int64] | None:
+        """Order of replay: by time, evidence before decisions, then source; None when the items stand in it."""
+        if self.verdict is None:
+            return None if _is_sorted(self.time, self.seq) else np.lexsort((self.seq, self.time))
+        return np.lexsort((self.seq, self.verdict != 0, self.time))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,7 @@ def encode(evidence: pd.DataFrame, time: str = "event_time") -> tuple[EncodedLog
     evidence
         Columns ``seq`` (int), ``subject``, ``key_id``, ``value_id`` (text), ``supports`` (bool) and the one named by
         ``time`` (int, or datetime in UTC), in any order of rows; where trials validate, ``admitted`` (bool, missing
-        where none was held).
+        where none was held); where people decided, ``verdict`` (`Verdict` number, 0 for evidence).
     time
         The column whose order counts: event time, or arrival.
 
@@ -113,9 +122,11 @@ def encode(evidence: pd.DataFrame, time: str = "event_time") -> tuple[EncodedLog
         evidence["seq"].to_numpy(np.int64),
         key_start.astype(np.int64),
         evidence["admitted"].fillna(True).to_numpy(np.bool_) if "admitted" in evidence else None,
+        evidence["verdict"].to_numpy(np.uint8) if "verdict" in evidence else None,
     )
-    if np.any(np.diff(log.seq) < 0):
-        by_source = np.argsort(log.seq, kind="stable")
+    if log.verdict is not None or np.any(np.diff(log.seq) < 0):
+        # A value belongs to its evidence, never to what a person decided about it.
+        by_source = np.lexsort((log.seq, np.zeros(len(log.seq)) if log.verdict is None else log.verdict != 0))
         first = by_source[np.unique(precedent[by_source], return_index=True)[1]]
     labels = evidence.take(first)[["subject", "key_id", "value_id"]].reset_index(drop=True)
     return log, labels.assign(first=first)
@@ -125,8 +136,8 @@ def replay(log: EncodedLog, thresholds: Thresholds) -> Replay:
     """Run every item of a log through the rule, in order of time, then source."""
     parameters = thresholds.parameters()
     precedent, flags, time, seq = log.precedent, log.flags(), log.time, log.seq
-    if not _is_sorted(time, seq):
-        order = np.lexsort((seq, time))
+    order = log.order()
+    if order is not None:
         precedent, flags, time, seq = precedent[order], flags[order], time[order], seq[order]
     n_keys = max(len(log.key_start) - 1, 0)
     precedents = np.zeros(int(log.key_start[-1]) if n_keys else 0, PRECEDENT)
@@ -175,7 +186,7 @@ def _replay(
     items = np.empty(n_items, np.int64)
     for i in range(n_items):
         k = key_of[precedent[i]]
-        items[fill[k]] = (i << 32) | ((precedent[i] - key_start[k]) << 2) | flags[i]
+        items[fill[k]] = (i << 32) | ((precedent[i] - key_start[k]) << 8) | flags[i]
         fill[k] += 1
     # Memory that is never written to costs nothing, growing it does.
     out = np.empty(max(256, n_items // 2), TRANSITION)
@@ -192,10 +203,13 @@ def _replay(
                 grown[:n] = out[:n]
                 out = grown
             word = items[j]
-            v = (word & 0xFFFFFFFF) >> 2
-            n = rule.observe_key(
-                mine, key, ring, v, word & 1 == 1, th, word >> 32, word >> 32, k, first, out, n, word & 2 == 2
-            )
+            i = word >> 32
+            v = (word & 0xFFFFFFFF) >> 8
+            verdict = (word & 0xFF) >> 2
+            if verdict:
+                n = rule.decide(mine, key, ring, v, verdict, th, i, i, k, first, out, n)
+                continue
+            n = rule.observe_key(mine, key, ring, v, word & 1 == 1, th, i, i, k, first, out, n, word & 2 == 2)
     return out[:n]
 
 
@@ -264,7 +278,9 @@ def trace_key(log: EncodedLog, thresholds: Thresholds) -> tuple[KeyTrace, Replay
     if len(log.key_start) != 2:
         raise ValueError(f"a trace follows one key; this log has {len(log.key_start) - 1}")
     parameters = thresholds.parameters()
-    order = np.lexsort((log.seq, log.time))
+    order = log.order()
+    if order is None:
+        order = np.arange(len(log.time))
     precedents, keys, ring = rule.new_key(int(log.key_start[-1]), thresholds.n_rec)
     shape = (len(order), len(precedents))
     state = np.empty(shape, np.int8)
@@ -307,10 +323,13 @@ def _trace(
 ) -> int:
     n = 0
     for i in range(len(precedent)):
-        supports, admits = flags[i] & 1 == 1, flags[i] & 2 == 2
-        n = rule.observe_key(
-            precedents, keys[0], ring, precedent[i], supports, th, time[i], seq[i], 0, 0, out, n, admits
-        )
+        supports, admits, verdict = flags[i] & 1 == 1, flags[i] & 2 == 2, flags[i] >> 2
+        if verdict:
+            n = rule.decide(precedents, keys[0], ring, precedent[i], verdict, th, time[i], seq[i], 0, 0, out, n)
+        else:
+            n = rule.observe_key(
+                precedents, keys[0], ring, precedent[i], supports, th, time[i], seq[i], 0, 0, out, n, admits
+            )
         for v in range(len(precedents)):
             p = precedents[v]
             state[i, v] = p.state

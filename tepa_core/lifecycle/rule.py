@@ -33,7 +33,18 @@ candidate      hypothesis     proposed
 hypothesis     active         promoted
 revoked        active         reactivated
 active         revoked        posterior, recent, superseded
+revoked        active         decided (by a person)
+revoked        revoked        reasserted (a confirmed one, asserted again)
 =============  =============  ===========================================
+
+Decisions
+---------
+A person may overrule the rule on what it has archived (`decide`). *Reactivate* makes the precedent Active with its own
+counts and an empty window, and replaces the key's Active value; it stands until evidence revokes it again, or, pinned,
+until another decision: a pinned precedent goes on counting, and no other value of its key becomes Active. *Confirm*
+keeps it archived: the evidence that would have re-activated it is recorded as a re-assertion, and its tally starts
+again. *Both valid* makes it Active beside the others and the key multi-valued: from then on a support of one value is
+no conflict for another.
 
 Why tallies are lazy
 --------------------
@@ -53,7 +64,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from tepa_core.lifecycle.precedent import KEY, PRECEDENT, Rule, RuleParameters, State
+from tepa_core.lifecycle.precedent import KEY, PRECEDENT, Rule, RuleParameters, State, Verdict
 
 _CANDIDATE = int(State.CANDIDATE)
 _HYPOTHESIS = int(State.HYPOTHESIS)
@@ -66,6 +77,12 @@ _REACTIVATED = int(Rule.REACTIVATED)
 _POSTERIOR = int(Rule.POSTERIOR)
 _RECENT = int(Rule.RECENT)
 _SUPERSEDED = int(Rule.SUPERSEDED)
+_DECIDED = int(Rule.DECIDED)
+_REASSERTED = int(Rule.REASSERTED)
+_REACTIVATE = int(Verdict.REACTIVATE)
+_PIN = int(Verdict.PIN)
+_CONFIRM = int(Verdict.CONFIRM)
+_BOTH_VALID = int(Verdict.BOTH_VALID)
 
 #: In a ring of recent items: the item was a refutation, or there was none yet.
 NO_SUPPORT = -1
@@ -85,6 +102,8 @@ LEGAL: frozenset[tuple[State, State, Rule]] = frozenset(
         (State.ACTIVE, State.REVOKED, Rule.POSTERIOR),
         (State.ACTIVE, State.REVOKED, Rule.RECENT),
         (State.ACTIVE, State.REVOKED, Rule.SUPERSEDED),
+        (State.REVOKED, State.ACTIVE, Rule.DECIDED),
+        (State.REVOKED, State.REVOKED, Rule.REASSERTED),
     }
 )
 
@@ -146,7 +165,7 @@ def observe(precedent: Any, supports: bool, th: RuleParameters) -> int:
         precedent.support += 1
         return _NONE
     precedent.conflict += 1
-    if not th.revokes:
+    if not th.revokes or precedent.pinned:
         return _NONE
     return revocation_rule(precedent.support, precedent.conflict, precedent.window, precedent.window_len, th)
 
@@ -205,11 +224,13 @@ def _record(out: Any, n: int, seq: int, t: int, key_index: int, p: int, preceden
 
 
 @njit(cache=True, nogil=True)
-def _revoke(precedents: Any, key: Any, ring: Any, p: int, base: int, others_base: int, others_item: int) -> None:
+def _revoke(
+    precedents: Any, key: Any, ring: Any, p: int, base: int, item: int, others_base: int, others_item: int
+) -> None:
     """Take one precedent off the Active list and restart the tallies of its key (step 2).
 
-    ``base`` and ``others_base`` are the key's support count from which conflicts add to the restarted tallies, and
-    ``others_item`` is the item from behind which the others' are judged.
+    ``base`` is the key's support count from which conflicts add to its restarted tally and ``item`` the number of items
+    behind which that tally is judged; ``others_base`` and ``others_item`` are the same for the other values.
     """
     if key.active_head == p:
         key.active_head = precedents[p].active_next
@@ -220,9 +241,8 @@ def _revoke(precedents: Any, key: Any, ring: Any, p: int, base: int, others_base
         precedents[a].active_next = precedents[p].active_next
     precedents[p].active_next = -1
     key.epoch += 1
-    # The item that revokes it is in its window already, so its tally counts on from behind that item.
     conflicts = precedents[p].window_len - ones(precedents[p].window)
-    _set_tally(precedents[p], 0, conflicts, key.epoch, base, key.items + 1)
+    _set_tally(precedents[p], 0, conflicts, key.epoch, base, item)
     for i in range(ring.shape[0]):
         w = ring[i]
         if w >= 0 and w != p and precedents[w].state != ACTIVE:
@@ -290,7 +310,8 @@ def observe_key(
         if a == v or against == 1:
             rule = observe(precedents[a], a == v and supports, th)
             if rule != _NONE:
-                _revoke(precedents, key, ring, a, key.supports + against, key.supports, key.items)
+                # This item is in the window of what it revokes already; the other values have yet to count it.
+                _revoke(precedents, key, ring, a, key.supports + against, key.items + 1, key.supports, key.items)
                 n = _record(out, n, seq, t, key_index, first + a, precedents[a], _REVOKED, rule)
                 revoked = a
         a = following
@@ -306,7 +327,14 @@ def observe_key(
             if mine.state == _CANDIDATE:
                 n = _record(out, n, seq, t, key_index, first + v, mine, _HYPOTHESIS, _PROPOSED)
             if admits and posterior(support, conflict, th) >= th.theta_pro:
-                n = _activate(precedents, key, ring, v, th, t, seq, key_index, first, out, n)
+                if mine.confirmed and mine.state == _REVOKED:
+                    n = _record(out, n, seq, t, key_index, first + v, mine, _REVOKED, _REASSERTED)
+                    _set_tally(mine, 0, 0, key.epoch, key.supports + against, key.items + 1)
+                elif key.multivalued or not _held(precedents, key):
+                    mine.support += support
+                    mine.conflict += conflict
+                    rule = _PROMOTED if mine.state == _HYPOTHESIS else _REACTIVATED
+                    n = _activate(precedents, key, ring, v, rule, 1, th, t, seq, key_index, first, out, n)
 
     key.supports += against
     ring[key.items % ring.shape[0]] = v if supports else NO_SUPPORT
@@ -315,11 +343,19 @@ def observe_key(
 
 
 @njit(cache=True, nogil=True)
+def _held(precedents: Any, key: Any) -> bool:
+    """Whether a pinned precedent keeps the other values of a single-valued key from becoming Active."""
+    return bool(key.active_head >= 0 and precedents[key.active_head].pinned)
+
+
+@njit(cache=True, nogil=True)
 def _activate(
     precedents: Any,
     key: Any,
     ring: Any,
     v: int,
+    rule: int,
+    item: int,
     th: RuleParameters,
     t: int,
     seq: int,
@@ -328,26 +364,60 @@ def _activate(
     out: Any,
     n: int,
 ) -> int:
-    """Make a value Active with its tally (step 4) and revoke what it replaces (step 5)."""
+    """Make a value Active (step 4) and revoke what it replaces (step 5).
+
+    ``item`` is 1 while an item is being counted that the key's record does not hold yet, 0 for a decision.
+    """
     mine = precedents[v]
-    rule = _PROMOTED if mine.state == _HYPOTHESIS else _REACTIVATED
-    mine.support += mine.trial_support
-    mine.conflict += mine.trial_conflict
     mine.lives += 1
     mine.window = 0
     mine.window_len = 0
     mine.activated_seq = seq
     n = _record(out, n, seq, t, key_index, first + v, mine, ACTIVE, rule)
-    _set_tally(mine, 0, 0, key.epoch, key.supports + 1, key.items + 1)
+    base, items = key.supports + item, key.items + item
+    _set_tally(mine, 0, 0, key.epoch, base, items)
     others = key.active_head
     mine.active_next = others
     key.active_head = v
     if th.revokes and not key.multivalued:
         while others >= 0:
             following = precedents[others].active_next
-            _revoke(precedents, key, ring, others, key.supports + 1, key.supports + 1, key.items + 1)
+            precedents[others].pinned = False
+            _revoke(precedents, key, ring, others, base, items, base, items)
             n = _record(out, n, seq, t, key_index, first + others, precedents[others], _REVOKED, _SUPERSEDED)
             others = following
+    return n
+
+
+@njit(cache=True, nogil=True)
+def decide(
+    precedents: Any,
+    key: Any,
+    ring: Any,
+    v: int,
+    verdict: int,
+    th: RuleParameters,
+    t: int,
+    seq: int,
+    key_index: int,
+    first: int,
+    out: Any,
+    n: int,
+) -> int:
+    """Apply one decision of a person to one precedent; parameters and result as in `observe_key`.
+
+    A precedent that is not Revoked when the decision is replayed (evidence brought it back meanwhile) is not moved:
+    only the standing part of the decision applies to it.
+    """
+    mine = precedents[v]
+    mine.pinned = verdict == _PIN
+    mine.confirmed = verdict == _CONFIRM
+    if verdict == _BOTH_VALID:
+        key.multivalued = True
+    if verdict != _CONFIRM and mine.state == _REVOKED:
+        support, conflict = tally(mine, key, th)
+        _set_tally(mine, support, conflict, key.epoch, key.supports, key.items)
+        n = _activate(precedents, key, ring, v, _DECIDED, 0, th, t, seq, key_index, first, out, n)
     return n
 
 

@@ -16,6 +16,8 @@ from tepa_core.experiment import (
     Progress,
     RunSpec,
     curve_summary,
+    measures,
+    measures_summary,
     paired_comparisons,
     pollution_summary,
     run,
@@ -128,6 +130,13 @@ def differences_of_runs(database: Store, a: str, b: str, paired: bool, level: fl
     """Success of one run minus that of another: ``method``, ``phase``, ``a``, ``b``, ``diff``, ``lo``, ``hi``."""
     first, second = queries.success_per_seed(database, a), queries.success_per_seed(database, b)
     return run_differences(first, second, paired=paired, level=level)
+
+
+@question
+def life_measures(database: Store, run_id: str, method: str, level: float = 0.95) -> pd.DataFrame:
+    """How well one method's memories were revoked: ``method``, ``measure``, ``mean``, ``lo``, ``hi``, ``seeds``."""
+    truth, changes = queries.truth(database, run_id), queries.revocations(database, run_id, method)
+    return measures_summary(measures(method, truth, changes, queries.episodes(database, run_id, method)), level)
 
 
 @question

@@ -188,6 +188,24 @@ def of_simple_rule(comparisons: pd.DataFrame, evidence_asserts: bool) -> str:
     return f"**The simplest rule that competes**, win-stay lose-shift, {verdict} {why}"
 
 
+def of_memories(method: str, means: pd.Series) -> str:
+    """Say how fast and how rightly a method archives what no longer holds.
+
+    Parameters
+    ----------
+    means
+        Mean per measure of `tepa_core.experiment.measures`.
+    """
+    name = method_label(method)
+    delay, uses = means.get("revocation_delay_tasks"), means.get("revocation_delay_uses")
+    if pd.isna(delay):
+        return f"**{name}** archives no outdated value: {means['never_revoked']:.1f} per seed stay active."
+    wrong = means["false_revocation_share"]
+    judged = "" if pd.isna(wrong) else f" {100 * wrong:.0f} % of its revocations archive a value that still holds."
+    when = f"{delay:.1f} tasks after the change on average ({uses:.1f} uses of its key)"
+    return f"**{name}** archives an outdated value {when}.{judged}"
+
+
 def of_log(states: Mapping[str, int], subjects: int, transitions: pd.DataFrame) -> list[str]:
     """Say what a log holds: its memories by state, and when most of them were revoked.
 

@@ -67,6 +67,10 @@ FIELD_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 
+FORMAT_WORDS: Mapping[str, str] = MappingProxyType(
+    {"csv": "CSV", "jsonl": "JSON Lines", "json": "a JSON array", "parquet": "Parquet"}
+)
+
 PRESET_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "default": (
@@ -126,14 +130,13 @@ class Source:
 def choose_file() -> Source | None:
     """Draw the upload, the samples and the template; return the file that was chosen last."""
     left, right = st.columns([3, 2], gap="medium")
-    endings = sorted({extension for importer in IMPORTERS.values() for extension in importer.extensions})
     uploaded = left.file_uploader(
-        "Your evidence log",
-        type=endings,
+        "Your evidence log: CSV, JSON Lines, JSON or Parquet",
         key=_UPLOAD,
         on_change=_choose,
         args=("upload",),
-        help="CSV (comma, semicolon or tab), JSON Lines, a JSON array of objects, or Parquet. It stays here.",
+        help="CSV with comma, semicolon or tab; one JSON object per line, or an array of them; Parquet. The format is "
+        "found by the content. The file stays on this machine.",
     )
     with right:
         st.markdown("Or load a sample with one click:")
@@ -178,9 +181,10 @@ def read(source: Source) -> Table | None:
         st.session_state[_TABLE] = held
     table: Table = held[1]
     records = len(table.frame) + len(table.issues)
+    known = FORMAT_WORDS.get(table.format, table.format)
     st.markdown(
-        f"**{plain_text(source.name)}** is read as **{IMPORTERS[table.format].name}**: {records:,} records, "
-        f"{len(table.columns)} columns."
+        f"**{plain_text(source.name)}** is read as **{known}**: {counted(records, 'record')}, "
+        f"{counted(len(table.columns), 'column')}."
     )
     return table
 
@@ -253,7 +257,7 @@ def preview(source: Source, table: Table, mapping: ColumnMapping) -> EvidenceLog
                 return None
         st.session_state[_PREVIEW] = held
     log: EvidenceLog = held[1]
-    st.markdown(f"#### {log.read:,} records read · {log.loaded:,} can be loaded · {log.rejected:,} rejected")
+    st.markdown(f"#### {counted(log.read, 'record')} read · {log.loaded:,} can be loaded · {log.rejected:,} rejected")
     say_badges(log.badges)
     if log.loaded:
         head = log.evidence.head(8)
@@ -270,6 +274,7 @@ def preview(source: Source, table: Table, mapping: ColumnMapping) -> EvidenceLog
             }
         )
         st.caption("The first rows, as evidence")
+        people = people.loc[:, [name for name in people.columns if (people[name].notna() & (people[name] != "")).any()]]
         st.dataframe(people, key="import_first_rows", hide_index=True, alt="The first rows of the file, as evidence")
     rejected(log.issues, "import_rejected_preview")
     if log.loaded == 0:
@@ -350,8 +355,9 @@ def show_report() -> None:
             f"rejected {report.rejected:,}"
         )
         st.markdown(f"It is now the run that every page shows.{again}")
+        memories = counted(report.precedents, "memory", "memories")
         states = ", ".join(f"{count:,} {STATE_STYLE[name].label.lower()}" for name, count in report.states.items())
-        st.markdown(f"It makes **{report.precedents:,} memories**: {states}. ({report.elapsed:.1f} s)")
+        st.markdown(f"It makes **{memories}**: {states}. ({report.elapsed:.1f} s)")
         say_badges(report.badges)
         rejected(report.issues, "import_rejected")
         run = {"run": report.run_id}
@@ -376,6 +382,11 @@ def column_guide() -> None:
         hide_index=True,
         alt="The columns of an evidence log",
     )
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Write a number with its noun: "1 record", "2 memories"."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def _refuse(refusal: ImportRefused, source: Source, path: Path) -> None:

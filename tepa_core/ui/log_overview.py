@@ -37,7 +37,7 @@ def show(info: RunInfo) -> None:
         ARCHIVE_PAGE,
         label=f"All revoked memories: {states.get('revoked', 0):,}",
         icon=":material/inventory_2:",
-        query_params={"run": info.run_id},
+        query_params={"run": info.run_id, "show": "revoked", "fell": ""},
     )
     st.subheader("About this log", anchor=False)
     counts = info.counts
@@ -74,7 +74,7 @@ def _batches(info: RunInfo, fell: pd.DataFrame) -> None:
     for at, size in together[together >= BATCH_SIZE].nlargest(KEYS_SHOWN).items():
         st.page_link(
             ARCHIVE_PAGE,
-            label=plain_text(f"A batch: {size:,} memories revoked together, {in_words_at(at, True)}"),
+            label=plain_text(f"{size:,} at once, {in_words_at(at, True)}"),
             icon=":material/dynamic_feed:",
-            query_params={"run": info.run_id, "batch": "1"},
+            query_params={"run": info.run_id, "show": "all", "fell": "batch"},
         )

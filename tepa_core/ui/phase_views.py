@@ -12,11 +12,25 @@ from pandas.api.types import is_numeric_dtype
 from tepa_core.experiment import OVERALL, RunSpec, same_draws
 from tepa_core.figures import dot_interval, forest, heatmap, mpi_bars
 from tepa_core.figures.theme import method_label
+from tepa_core.methods import METHODS
 from tepa_core.store import RunInfo
 from tepa_core.ui import cache, headline, state
 from tepa_core.ui.widgets import figure, plain_text, table
 
-RUN_PAGE = "pages/data/run.py"
+ARCHIVE_PAGE, RUN_PAGE = "pages/audit/archive.py", "pages/data/run.py"
+RECOVERY_IN = "recovery_time_"
+
+#: Measures of the lifecycle in words, with their units.
+MEASURES = {
+    "false_revocations": "Wrong revocations (number per seed)",
+    "false_revocation_share": "Wrong revocations (share of all that can be judged)",
+    "revocation_delay_tasks": "Delay of revoking an outdated value (tasks)",
+    "revocation_delay_uses": "Delay of revoking an outdated value (uses of its key)",
+    "never_revoked": "Outdated values never revoked (number per seed)",
+    "stale_exposure_rate": "Outdated value retrieved (share of tasks)",
+    "recovery_time": "Recovery after a change (tasks until 9 of 10 succeed)",
+    "never_recovered": "Phases without recovery (number per seed)",
+}
 
 
 def success(summary: pd.DataFrame, phase: str, level: float) -> None:
@@ -95,6 +109,45 @@ def another_run(info: RunInfo, methods: Sequence[str], level: float) -> None:
     )
     frame = frame.sort_values("diff", key=abs, ascending=False, kind="stable")
     table(_labelled(frame, a="here", b="there", diff="here − there"), "run_against_run")
+
+
+def memories(info: RunInfo, methods: Sequence[str], level: float) -> None:
+    """Say how well the memories of each method with a lifecycle were revoked, against the truth of the stream."""
+    lifecycles = [method for method in methods if method in METHODS and METHODS[method].lifecycle]
+    if not lifecycles:
+        st.info("None of the chosen methods keeps memories with a lifecycle. Choose TEPA above.")
+        return
+    measured = {method: cache.life_measures(info.run_id, method, level).set_index("measure") for method in lifecycles}
+    st.markdown(headline.of_memories(lifecycles[0], measured[lifecycles[0]]["mean"]))
+    rows = [name for name in measured[lifecycles[0]].index if name in MEASURES or name.startswith(RECOVERY_IN)]
+    table(
+        pd.DataFrame(
+            {"measure": [_measure(name) for name in rows]}
+            | {method_label(method): [_measured(frame, name) for name in rows] for method, frame in measured.items()}
+        ),
+        "memories",
+    )
+    st.caption(
+        f"Mean per seed [{level:.0%} bootstrap interval over seeds]. A simulation knows what was right when, so it can "
+        "judge each revocation; a log cannot, and needs a person's verdict."
+    )
+    st.page_link(
+        ARCHIVE_PAGE,
+        label="The revocations one by one",
+        icon=":material/inventory_2:",
+        query_params={"run": info.run_id},
+    )
+
+
+def _measure(name: str) -> str:
+    return MEASURES.get(name) or f"Recovery in {name.removeprefix(RECOVERY_IN)} (tasks until 9 of 10 succeed)"
+
+
+def _measured(frame: pd.DataFrame, name: str) -> str:
+    row = frame.reindex([name]).iloc[0]
+    if pd.isna(row["mean"]):
+        return "none"
+    return f"{row['mean']:.3g} [{row['lo']:.3g}, {row['hi']:.3g}]"
 
 
 def choices(info: RunInfo) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -120,7 +121,8 @@ def draw() -> tuple[RunSpec, str] | None:
 
 def _fields(kind: type, prefix: str) -> dict[str, Any]:
     """Draw one widget per field. Ranges are left to the class, whose refusal is a sentence."""
-    meaning, values = field_help(kind), {}
+    meaning = field_help(kind)
+    values: dict[str, Any] = {}
     for position, field in enumerate(dataclasses.fields(kind)):
         if position % 3 == 0:
             columns = st.columns(3)
@@ -129,9 +131,16 @@ def _fields(kind: type, prefix: str) -> dict[str, Any]:
         if isinstance(field.default, bool):
             values[field.name] = draw.checkbox(field.name, field.default, key=key, help=words, persist_state="session")
         else:
-            step: Any = {"step": 1} if isinstance(field.default, int) else {"step": 0.01, "format": "%.3f"}
-            values[field.name] = draw.number_input(
-                field.name, value=field.default, key=key, help=words, persist_state="session", **step
+            step, shown = (1, None) if isinstance(field.default, int) else (0.01, "%.3f")
+            number: Callable[..., float] = draw.number_input
+            values[field.name] = number(
+                field.name,
+                value=field.default,
+                step=step,
+                format=shown,
+                key=key,
+                help=words,
+                persist_state="session",
             )
     return values
 

@@ -30,30 +30,23 @@ TOLD = 5
 QUOTED = 6
 
 
-def when(x: Any, *, exact: bool = False) -> str:
-    """Write a moment of a run after its preposition: "on 16 July 2025", "at task 81"."""
-    if isinstance(x, pd.Timestamp):
-        return f"on {x.day} {x:%B %Y, %H:%M} UTC" if exact else f"on {x.day} {x:%B %Y}"
-    return f"at {int(x)}"
-
-
 def moment(life: KeyLife, x: Any, *, exact: bool = False) -> str:
     """Write a moment of a key's life: "on 16 July 2025", "at task 81", "at row 12 of the file"."""
     if isinstance(x, pd.Timestamp):
-        return when(x, exact=exact)
+        return f"on {x.day} {x:%B %Y, %H:%M} UTC" if exact else f"on {x.day} {x:%B %Y}"
     return f"at row {int(x)} of the file" if life.info.is_log else f"at task {int(x)}"
 
 
-def since(life: KeyLife, x: Any) -> str:
+def since(life: KeyLife, x: Any, *, exact: bool = False) -> str:
     """Write a moment after "since": "31 January 2025", "task 3"."""
-    return moment(life, x).removeprefix("on ").removeprefix("at ")
+    return moment(life, x, exact=exact).removeprefix("on ").removeprefix("at ")
 
 
 def history(life: KeyLife, precedent: str) -> str:
     """Tell the life of one precedent in one sentence, in Markdown.
 
-    Examples of what comes out: "window: active since 31 January 2025, revoked on 16 July 2025 by the recent rule, back
-    since 17 October 2025."
+    It reads like "window: active since 31 January 2025, revoked on 16 July 2025 by the recent rule, back since 17
+    October 2025."
     """
     value = plain_text(_value(life, precedent)) or "(empty text)"
     steps = life.transitions[(life.transitions["id"] == precedent) & life.transitions["to_state"].isin(_LIFE)]
@@ -180,8 +173,10 @@ def _sources(life: KeyLife, value: str, step: Mapping[Hashable, Any], evidence: 
             side = f":material/do_not_disturb_on: Against **{value}**, for **{plain_text(item['value'])}**"
         else:
             side = f":material/remove: Against **{plain_text(item['value'])}**"
-        at = moment(life, item["x"], exact=True).removeprefix("on ").removeprefix("at ")
-        known = [at, *(str(item[name]) for name in ("actor", "source_ref") if pd.notna(item[name]))]
+        known = [
+            since(life, item["x"], exact=True),
+            *(str(item[name]) for name in ("actor", "source_ref") if pd.notna(item[name])),
+        ]
         st.markdown(f"{side}  \n:small[{' · '.join(plain_text(part) for part in known)}]")
         st.text(said(life, item))
 

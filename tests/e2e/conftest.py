@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -81,10 +82,9 @@ def _pass_on(lines: IO[str], said: queue.Queue[str]) -> None:
     said.put("")
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start the dashboard on a new database and return its address."""
-    folder = tmp_path_factory.mktemp("server")
+@contextmanager
+def _serving(folder: Path) -> Iterator[str]:
+    """Run the dashboard on a new database in a folder; give its address."""
     log = (folder / "server.log").open("w+", encoding="utf-8")
     command = [sys.executable, "-m", "tepa_core.ui.launch", "--port", str(_free_port())]
     process = subprocess.Popen(
@@ -109,6 +109,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.wait(timeout=20)
         process.stdout.close()
         log.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start the dashboard on a new database and return its address; for tests that only read."""
+    with _serving(tmp_path_factory.mktemp("server")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start a dashboard for the tests of one file, which may write."""
+    with _serving(tmp_path_factory.mktemp("own_server")) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

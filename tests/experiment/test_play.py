@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tepa_core.experiment import play, setting
@@ -103,7 +104,7 @@ def test_without_candidates_tepa_takes_its_own_pick() -> None:
 def test_an_agent_that_does_not_follow_has_retrieved_all_the_same() -> None:
     stream = hand_made(follows=np.array([True, False, True, False, True, False]))
     played = play(stream, made("append_only", stream))
-    assert played.retrieved.tolist() == [-1, A, A, A, A, B]
+    assert played.retrieved.tolist() == [-1, A, A, A, A, A]
     assert played.followed.tolist() == [-1, -1, A, -1, A, -1]
     # Own pick where it does not follow: B at 1, A at 3, B at 5.
     assert played.action.tolist() == [A, B, A, A, A, B]
@@ -203,8 +204,6 @@ def test_agent_loop_ledger_and_replay_agree(method: str, thresholds: Thresholds)
             size.append(len(alone))
         assert size == played.size.tolist()
         assert list(alone.precedents()) == list(lived.precedents())
-        import pandas as pd
-
         log, labels = encode(
             pd.DataFrame(
                 {

@@ -183,7 +183,7 @@ def test_only_legal_transitions(items: list[Item], thresholds: Thresholds) -> No
             where[owner] = change.to_state
 
 
-def test_every_legal_transition_happens() -> None:
+def test_evidence_causes_every_legal_transition_but_those_of_decisions() -> None:
     def fates(items: list[Item], thresholds: Thresholds) -> set[tuple[State, State, Rule]]:
         ledger = Ledger(thresholds)
         return {
@@ -198,7 +198,19 @@ def test_every_legal_transition_happens() -> None:
         | fates([a] * 3 + [not_a] * 12, Thresholds(theta_rec=0.0))
         # With every recent window allowed the newcomer finds the old value still Active.
         | fates([a] * 3 + [b] * 3, Thresholds(theta_rec=0.0, theta_pro=0.3))
-    ) == lifecycle_rule.LEGAL
+    ) == {way for way in lifecycle_rule.LEGAL if way[2] not in (Rule.DECIDED, Rule.REASSERTED)}
+
+
+def test_decisions_cause_the_other_legal_transitions() -> None:
+    ledger = Ledger()
+    for value in "aaabbb":
+        ledger.observe("k", value)
+    assert ledger.confirm("k", "a") == ()
+    again = [c for _ in range(6) for c in ledger.observe("k", "a")]
+    ways = {(c.from_state, c.to_state, c.rule) for c in (*again, *ledger.reactivate("k", "a"))}
+    assert (State.REVOKED, State.REVOKED, Rule.REASSERTED) in ways
+    assert (State.REVOKED, State.ACTIVE, Rule.DECIDED) in ways
+    assert (State.REVOKED, State.ACTIVE, Rule.REACTIVATED) not in ways
 
 
 @given(evidence, any_thresholds)

@@ -61,7 +61,7 @@ def test_a_gold_with_anything_around_it_is_found(before: str, gold: str, after: 
 
 
 @given(st.text())
-def test_normalising_twice_changes_only_what_new_articles_make(text: str) -> None:
+def test_no_article_and_no_double_space_is_left(text: str) -> None:
     once = normalized(text)
     assert once == once.strip()
     assert "  " not in once
