@@ -1,6 +1,8 @@
 """Experiments: a spec, the agent loop, and what a run says."""
 
 from tepa_core.experiment.against import run_differences, same_draws
+from tepa_core.experiment.answer_backends import AnswerError, Backend, ChatBackend
+from tepa_core.experiment.facts import ATTRIBUTIONS, FACT_METHODS, FactResult, FactSpec, run_facts
 from tepa_core.experiment.measures import measures
 from tepa_core.experiment.play import Played, play
 from tepa_core.experiment.run import Progress, RunResult, run, setting
@@ -16,8 +18,15 @@ from tepa_core.experiment.summary import (
 )
 
 __all__ = [
+    "ATTRIBUTIONS",
+    "FACT_METHODS",
     "OVERALL",
     "REFERENCE",
+    "AnswerError",
+    "Backend",
+    "ChatBackend",
+    "FactResult",
+    "FactSpec",
     "Played",
     "Progress",
     "RunResult",
@@ -30,6 +39,7 @@ __all__ = [
     "pollution_summary",
     "run",
     "run_differences",
+    "run_facts",
     "same_draws",
     "setting",
     "success_summary",

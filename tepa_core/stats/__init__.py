@@ -3,6 +3,7 @@
 from tepa_core.stats.bootstrap import Interval, bootstrap_mean, bootstrap_means, resample_counts
 from tepa_core.stats.compare import Comparison, cohens_dz, paired_comparison
 from tepa_core.stats.credible import beta_band
+from tepa_core.stats.exact_match import normalized, substring_exact_match
 from tepa_core.stats.holm import holm
 from tepa_core.stats.lifecycle_measures import (
     RevocationDelays,
@@ -26,10 +27,12 @@ __all__ = [
     "holm",
     "mpi",
     "mpi_interval",
+    "normalized",
     "paired_comparison",
     "paired_permutation",
     "recovery_times",
     "resample_counts",
     "revocation_delays",
     "stale_exposure_rate",
+    "substring_exact_match",
 ]

@@ -1,6 +1,7 @@
 """The database: evidence stored, lifecycles derived, one function per question."""
 
 from tepa_core.store import queries
+from tepa_core.store.answers import StoredAnswers
 from tepa_core.store.connection import DEFAULT_PATH, PATH_VARIABLE, Store, StoreError, default_path
 from tepa_core.store.lives import (
     REVOCATION_RULES,
@@ -13,7 +14,7 @@ from tepa_core.store.lives import (
     precedent_life,
 )
 from tepa_core.store.queries import RunInfo, UnknownRunError
-from tepa_core.store.write import LogImport, delete_run, precedent_id, rename_run, save_log, save_run
+from tepa_core.store.write import LogImport, delete_run, precedent_id, rename_run, save_facts, save_log, save_run
 
 __all__ = [
     "DEFAULT_PATH",
@@ -24,6 +25,7 @@ __all__ = [
     "RunInfo",
     "Store",
     "StoreError",
+    "StoredAnswers",
     "UnknownPrecedentError",
     "UnknownRunError",
     "default_path",
@@ -36,6 +38,7 @@ __all__ = [
     "precedent_life",
     "queries",
     "rename_run",
+    "save_facts",
     "save_log",
     "save_run",
 ]

@@ -125,6 +125,23 @@ CREATE TABLE transition (
     posterior DOUBLE NOT NULL
 );
 
+CREATE TABLE question (
+    run_id VARCHAR NOT NULL,
+    seed INTEGER NOT NULL,
+    t INTEGER NOT NULL,
+    question INTEGER NOT NULL,
+    text VARCHAR NOT NULL,
+    gold VARCHAR NOT NULL
+);
+
+CREATE TABLE attribution (
+    run_id VARCHAR NOT NULL,
+    method VARCHAR NOT NULL,
+    seed INTEGER NOT NULL,
+    question INTEGER NOT NULL,
+    attribution VARCHAR NOT NULL
+);
+
 CREATE TABLE import_issue (
     run_id VARCHAR NOT NULL,
     source_row BIGINT NOT NULL,

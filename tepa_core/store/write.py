@@ -18,13 +18,25 @@ import numpy.typing as npt
 import pandas as pd
 
 from tepa_core import __version__
-from tepa_core.experiment import RunResult
+from tepa_core.experiment import FactResult, RunResult
 from tepa_core.lifecycle import Thresholds, encode, replay, tables
 from tepa_core.methods import METHODS, thresholds_of
 from tepa_core.store.connection import Store
 from tepa_core.store.queries import BATCH_SIZE, UnknownRunError
 
-_TABLES = ("run", "phase", "episode", "truth", "evidence", "precedent", "transition", "trial", "import_issue")
+_TABLES = (
+    "run",
+    "phase",
+    "episode",
+    "truth",
+    "evidence",
+    "precedent",
+    "transition",
+    "trial",
+    "question",
+    "attribution",
+    "import_issue",
+)
 
 
 def _json(content: object) -> str:
@@ -120,6 +132,58 @@ def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
         _insert(cursor, "truth", run_id, result.truth.rename(columns={"start": "start_at", "end": "end_at"}))
         _insert(cursor, "evidence", run_id, evidence)
         _insert(cursor, "trial", run_id, result.trials)
+        for method in spec.methods:
+            if METHODS[method].lifecycle:
+                lane = evidence[evidence["method"] == method]
+                _derive(cursor, run_id, lane, thresholds_of(method, spec.thresholds))
+    return run_id
+
+
+def save_facts(store: Store, result: FactResult, facts: int, name: str | None = None) -> str:
+    """Store a finished fact run with its precedents; the same file under the same settings replaces itself.
+
+    Time counts the statements of the file, then the questions: the first of ``facts`` statements is 0, the first
+    question ``facts``.
+
+    Returns
+    -------
+    str
+        The id of the run.
+    """
+    spec = result.spec
+    run_id = spec.run_id
+    evidence = result.evidence.rename(columns={"t": "occurred"}).assign(
+        arrived=result.evidence["t"],
+        subject="",
+        key_id=result.evidence["key"],
+        value_id=result.evidence["value"],
+    )
+    asked = int(result.questions["t"].max()) + 1
+    with store.write() as cursor:
+        name = name or _name(cursor, run_id) or f"Facts of {spec.name}"
+        _remove(cursor, run_id)
+        _insert(
+            cursor,
+            "run",
+            run_id,
+            _run_row(
+                kind="simulation",
+                stream="facts",
+                name=name,
+                spec={"stream": "facts", **spec.as_dict()},
+                thresholds=spec.thresholds,
+                source=spec.name,
+                counts={"seeds": spec.orders, "tasks": asked, "facts": facts},
+                badges={},
+                elapsed_s=result.elapsed,
+            ),
+        )
+        spans = [("facts", 0, facts), ("questions", facts, facts + asked)]
+        _insert(cursor, "phase", run_id, pd.DataFrame(spans, columns=["phase", "start_at", "end_at"]))
+        _insert(cursor, "episode", run_id, result.episodes.assign(t=result.episodes["t"] + facts))
+        _insert(cursor, "question", run_id, result.questions.assign(t=result.questions["t"] + facts))
+        _insert(cursor, "attribution", run_id, result.attribution)
+        _insert(cursor, "evidence", run_id, evidence)
         for method in spec.methods:
             if METHODS[method].lifecycle:
                 lane = evidence[evidence["method"] == method]

@@ -100,7 +100,8 @@ def _loss(info: RunInfo) -> str:
         if info.is_log
         else "The command above makes it again."
     )
-    return f"Delete **{plain_text(info.name)}** with {what}? This cannot be undone. {back}"
+    last = " It is the only run, so the default run is made in its place." if len(cache.runs()) == 1 else ""
+    return f"Delete **{plain_text(info.name)}** with {what}? This cannot be undone. {back}{last}"
 
 
 def _rename(run_id: str, key: str) -> None:
