@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Arguments without the name of the program; those of the process when left out.
     """
     try:
-        options = _parser().parse_args(argv)
+        options = parser().parse_args(argv)
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
@@ -646,7 +646,8 @@ def _method_list(text: str) -> list[str]:
     return [method.strip() for method in text.split(",") if method.strip()]
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands; each sets ``command``, the function that carries it out."""
     shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     _add_shared(shared)
     parser = _Parser(
@@ -669,7 +670,8 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--methods", type=_method_list, metavar="A,B", help=f"default: all of {', '.join(METHODS)}")
     _add_settings(sub)
     _add_world(sub)
-    sub.add_argument("--fallback", choices=FALLBACKS, default="candidate", help="how tepa acts without an Active value")
+    how = "how tepa acts without an Active value (default: the stream's own)"
+    sub.add_argument("--fallback", choices=FALLBACKS, help=how)
     sub.add_argument("--name", help="name of the run, for people")
 
     sub = add("stream", _stream, "Show what happens in one seed of a stream.")

@@ -1,213 +1,172 @@
 """The paper's tables beside ours: every reported number, what we measure for it, and whether the two agree.
 
-Reported numbers are those of Zhou, Ouyang, Zheng and Xiang, "TEPA: Revoking Stale Memories for Conflict-Robust Language
-Agents" (arXiv 2608.07429, v2), sections 5 and 6. Nothing here is tuned: every run uses the defaults of its stream and
-of the thresholds, except for the one setting that its row names.
+The reported numbers stand in `tepa_core.reported`. Nothing here is tuned: every run uses the defaults of its stream and
+of the thresholds, except for the one setting that its name says.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from tepa_core.experiment import OVERALL, REFERENCE, Progress, RunSpec, run
+from tepa_core import cost
+from tepa_core.experiment import OVERALL, REFERENCE, FactSpec, Progress, RunSpec, run, run_facts
 from tepa_core.experiment.summary import RESAMPLING_SEED, per_seed_table
 from tepa_core.lifecycle import Thresholds
-from tepa_core.stats import bootstrap_mean, mpi_interval, resample_counts
-from tepa_core.store import Store, queries, save_run
+from tepa_core.reported import (
+    ABLATION,
+    COST,
+    COST_SIZES,
+    FACT_FILES,
+    FLAT,
+    FLAT_IN_VERSION_1,
+    NOISE_RUNS,
+    OUTLIER,
+    ROWS,
+    Row,
+    open_choice,
+    variant_name,
+    varied_method,
+)
+from tepa_core.stats import bootstrap_mean, holm, mpi_interval, paired_permutation, resample_counts
+from tepa_core.store import Store, queries, save_facts, save_run
+from tepa_core.streams.fact_file import read_fact_file
 
 #: A reported value counts as reproduced when it lies in our interval widened by this much on both sides.
-MARGIN = 0.03
+MARGIN: Final = 0.03
 
+#: Seeds of the paper's drift benchmarks.
+SEEDS: Final = 50
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One reported number and where ours comes from.
+#: Names the folder of the fact files; else `FACT_FOLDERS`.
+FACTS_VARIABLE: Final = "TEPA_FACTS"
+FACT_FOLDERS: Final = (Path("data") / "factconsolidation", Path("..") / "shared" / "data" / "factconsolidation")
 
-    Attributes
-    ----------
-    table
-        Where the paper has it.
-    run
-        Which of `RUNS` measures it.
-    method
-        A method, or "a - b" for a paired difference.
-    scope
-        Phase, or ``overall``.
-    quantity
-        ``success``, ``mpi``, ``difference``, ``dz`` or ``change`` (against the run's unchanged setting).
-    reported
-        The paper's number.
-    """
-
-    table: str
-    run: str
-    method: str
-    scope: str
-    quantity: str
-    reported: float
-
-
-def _thresholds(**changed: float) -> Thresholds:
-    return dataclasses.replace(Thresholds(), **changed)  # type: ignore[arg-type]
-
-
-def specs(seeds: int = 50) -> Mapping[str, RunSpec]:
-    """Return the runs that the tables need: the three drift streams as they are, and one changed setting each."""
-    noise_methods = ("tepa", "reactive_forgetting", "last_write_wins", "append_only", "no_memory")
-    made = {
-        "controlled": RunSpec.build("controlled", seeds=seeds),
-        "executable": RunSpec.build("executable", seeds=seeds),
-        "preference": RunSpec.build("preference", seeds=seeds),
+_NOISE_METHODS: Final = ("tepa", "reactive_forgetting", "last_write_wins", "append_only", "no_memory")
+_FACT_METHODS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        name: tuple(row.method for row in ROWS if row.run == name)
+        # Every method of the one-hop table answers the questions through several relations too: what each memory still
+        # held is the question that the paper leaves open.
+        + (tuple(row.method for row in ROWS if row.run == FACT_FILES["sh_6k"]) if file == "mh_6k" else ())
+        for file, name in FACT_FILES.items()
     }
-    for percent in (5, 10, 20):
-        made[f"key noise {percent} %"] = RunSpec.build(
-            "controlled", seeds=seeds, methods=noise_methods, world={"key_noise": percent / 100}
-        )
-    for name, value in (("theta_rev", 0.2), ("theta_rev", 0.4), ("theta_pro", 0.5), ("theta_pro", 0.7), ("n_rec", 5)):
-        made[f"{name} = {value}"] = RunSpec.build(
-            "controlled", seeds=seeds, methods=("tepa",), thresholds=_thresholds(**{name: value})
-        )
-    for budget in (1, 5):
-        made[f"trial_budget = {budget}"] = RunSpec.build(
-            "controlled", seeds=seeds, methods=("tepa_full",), thresholds=_thresholds(trial_budget=budget)
+)
+
+
+def specs(seeds: int = SEEDS) -> Mapping[str, RunSpec]:
+    """Return the simulated runs that the tables need, by name: the three drift streams, and one changed setting each.
+
+    Raises
+    ------
+    ValueError
+        If the number of seeds is out of range.
+    """
+    made = {stream: RunSpec.build(stream, seeds=seeds) for stream in ("controlled", "executable", "preference")}
+    for percent, name in NOISE_RUNS.items():
+        if percent:
+            made[name] = RunSpec.build(
+                "controlled", seeds=seeds, methods=_NOISE_METHODS, world={"key_noise": percent / 100}
+            )
+    for threshold, value in (*FLAT, *FLAT_IN_VERSION_1, OUTLIER):
+        made[variant_name(threshold, value)] = RunSpec.build(
+            "controlled",
+            seeds=seeds,
+            methods=(varied_method(threshold),),
+            thresholds=Thresholds().changed({threshold: value}),
         )
     return MappingProxyType(made)
 
 
-def _success(table: str, run_name: str, scope: str, reported: Mapping[str, float]) -> list[Row]:
-    return [Row(table, run_name, method, scope, "success", value) for method, value in reported.items()]
+def fact_spec(name: str, digest: str = "") -> FactSpec:
+    """Return the settings of one of the fact runs, by its name in `FACT_FILES`, for a file with this digest."""
+    (file,) = (file for file, known in FACT_FILES.items() if known == name)
+    chosen = dict.fromkeys(_FACT_METHODS[name])
+    spec = FactSpec(name=f"factconsolidation_{file}", digest=digest)
+    return dataclasses.replace(spec, methods=tuple(method for method in spec.methods if method in chosen))
 
 
-def _rows() -> tuple[Row, ...]:
-    drift = "Drift: success in full reversal"
-    paired = "Drift and preference: paired differences"
-    preference = "Preference stream"
-    noise = "Key noise: success in full reversal"
-    ablation = "Ablation: change of overall success"
-    rows = [
-        *_success(
-            drift,
-            "controlled",
-            "reversal",
-            {
-                "no_memory": 0.309,
-                "append_only": 0.210,
-                "last_write_wins": 0.210,
-                "conflict_aware_recency": 0.210,
-                "semantic_retrieval": 0.21,
-                "temporal_recency": 0.21,
-                "tepa_norev": 0.211,
-                "reactive_forgetting": 0.796,
-                "oracle_reset": 0.812,
-                "tepa": 0.950,
-            },
-        ),
-        Row(drift, "controlled", "append_only", "reversal", "mpi", 0.318),
-        *_success(
-            drift,
-            "executable",
-            "reversal",
-            {
-                "no_memory": 0.298,
-                "append_only": 0.203,
-                "last_write_wins": 0.203,
-                "tepa_norev": 0.2,
-                "reactive_forgetting": 0.771,
-                "tepa": 0.950,
-            },
-        ),
-        Row(drift, "executable", "append_only", "reversal", "mpi", 0.319),
-    ]
-    for run_name, a, b, scope, value in (
-        ("controlled", "tepa", "append_only", OVERALL, 0.167),
-        ("controlled", "tepa", "last_write_wins", OVERALL, 0.167),
-        ("controlled", "tepa", "append_only", "reversal", 0.740),
-        ("controlled", "tepa", "last_write_wins", "reversal", 0.740),
-        ("controlled", "no_memory", "append_only", "reversal", 0.098),
-        ("executable", "tepa", "append_only", OVERALL, 0.171),
-        ("executable", "tepa", "last_write_wins", OVERALL, 0.171),
-        ("executable", "tepa", "append_only", "reversal", 0.748),
-        ("executable", "tepa", "last_write_wins", "reversal", 0.748),
-        ("executable", "no_memory", "append_only", "reversal", 0.095),
-        ("preference", "tepa_full", "append_only", OVERALL, 0.234),
-        ("preference", "tepa_full", "append_only", "reversal", 0.734),
-        ("preference", "tepa_full", "last_write_wins", OVERALL, 0.224),
-        ("preference", "tepa_full", "lww_validated", OVERALL, 0.048),
-        ("preference", "tepa_full", "lww_validated", "reversal", 0.240),
-        ("preference", "tepa_full", "no_memory", OVERALL, 0.002),
-    ):
-        rows.append(Row(paired, run_name, f"{a} - {b}", scope, "difference", value))
-    rows += [
-        Row(paired, "controlled", "tepa - append_only", OVERALL, "dz", 9.68),
-        Row(paired, "executable", "no_memory - append_only", "reversal", "dz", 2.10),
-        *_success(
-            preference,
-            "preference",
-            OVERALL,
-            {
-                "no_memory": 0.908,
-                "append_only": 0.676,
-                "semantic_retrieval": 0.676,
-                "tepa_norev": 0.68,
-                "last_write_wins": 0.686,
-                "lww_validated": 0.863,
-                "oracle_reset": 0.865,
-                "tepa": 0.852,
-                "tepa_full": 0.910,
-            },
-        ),
-        *_success(
-            preference,
-            "preference",
-            "reversal",
-            {"no_memory": 0.837, "append_only": 0.138, "lww_validated": 0.632, "tepa_full": 0.872},
-        ),
-    ]
-    levels = ("controlled", "key noise 5 %", "key noise 10 %", "key noise 20 %")
-    for method, values in {
-        "tepa": (0.950, 0.908, 0.886, 0.777),
-        "reactive_forgetting": (0.796, 0.745, 0.731, 0.613),
-        "last_write_wins": (0.210, 0.212, 0.212, 0.215),
-        "append_only": (0.210, 0.212, 0.212, 0.215),
-        "no_memory": (0.309, 0.304, 0.302, 0.297),
-    }.items():
-        for level, value in zip(levels, values, strict=True):
-            rows.append(Row(noise, level, method, "reversal", "success", value))
-    # The paper gives words here: these settings "change almost nothing", a recent window of 5 is the outlier.
-    for name in ("theta_rev = 0.2", "theta_rev = 0.4", "theta_pro = 0.5", "theta_pro = 0.7"):
-        rows.append(Row(ablation, name, "tepa", OVERALL, "change", 0.0))
-    for name in ("trial_budget = 1", "trial_budget = 5"):
-        rows.append(Row(ablation, name, "tepa_full", OVERALL, "change", 0.0))
-    return tuple(rows)
+def fact_path(file: str, folder: Path | None = None) -> Path | None:
+    """Find a fact file: in the folder given, in that of `FACTS_VARIABLE`, in `FACT_FOLDERS`; None when none has it."""
+    named = os.environ.get(FACTS_VARIABLE)
+    folders = (*([folder] if folder else []), *([Path(named)] if named else []), *FACT_FOLDERS)
+    paths = (one / f"factconsolidation_{file}.json" for one in folders)
+    return next((path for path in paths if path.is_file()), None)
 
 
-#: Every number of the drift, preference, noise and ablation tables.
-ROWS: tuple[Row, ...] = _rows()
+def missing_file(name: str, folder: Path | None = None) -> str | None:
+    """Say which file a fact run lacks and where to put it; None when it is there, or the run needs no file."""
+    for file, known in FACT_FILES.items():
+        if known == name and fact_path(file, folder) is None:
+            return (
+                f"factconsolidation_{file}.json is missing: put it into {FACT_FOLDERS[0]}, or name its folder in "
+                f"{FACTS_VARIABLE}."
+            )
+    return None
 
 
-def ensure_runs(store: Store, seeds: int = 50, progress: Progress | None = None) -> Mapping[str, str]:
-    """Run what the tables need and the database does not have yet.
+def stored_runs(store: Store, seeds: int = SEEDS) -> Mapping[str, str]:
+    """Return which runs of the tables the database has: name -> id. Of two fact runs on one file, the newer."""
+    listed = queries.runs(store)
+    there = set(listed["run_id"])
+    found = {name: spec.run_id for name, spec in specs(seeds).items() if spec.run_id in there}
+    wanted = {fact_spec(name): name for name in FACT_FILES.values()}
+    for run_id in listed.loc[listed["stream"] == "facts", "run_id"]:
+        spec = FactSpec.from_dict(queries.run_info(store, run_id).spec)
+        name = wanted.get(dataclasses.replace(spec, digest=""))
+        if name is not None:
+            found.setdefault(name, run_id)
+    return MappingProxyType(found)
+
+
+def ensure_runs(
+    store: Store, seeds: int = SEEDS, progress: Progress | None = None, *, facts: Path | None = None
+) -> Mapping[str, str]:
+    """Run what the tables need and the database does not have yet; each finished run is stored at once.
+
+    Parameters
+    ----------
+    seeds
+        Of the simulated runs.
+    facts
+        Folder of the fact files; see `fact_path`. A file that is nowhere leaves its run out.
 
     Returns
     -------
     Mapping[str, str]
-        Name of the run in `specs` -> id of the stored run.
+        Name of the run in `specs` or `FACT_FILES` -> id of the stored run.
+
+    Raises
+    ------
+    FactFileError
+        If a fact file has another shape; what was run before is stored.
     """
-    wanted = specs(seeds)
+    stored = dict(stored_runs(store, seeds))
+    simulated = {name: spec for name, spec in specs(seeds).items() if name not in stored}
+    files = {name: path for file, name in FACT_FILES.items() if (path := fact_path(file, facts)) is not None}
+    total = len(simulated) + len(files)
+    for i, (name, spec) in enumerate(simulated.items()):
+        stored[name] = save_run(store, run(spec, _part(progress, i, total, name)), f"Reproduction: {name}")
     there = set(queries.runs(store)["run_id"])
-    stored = {}
-    for i, (name, spec) in enumerate(wanted.items()):
-        if spec.run_id not in there:
-            save_run(store, run(spec, _part(progress, i, len(wanted), name)), f"Reproduction: {name}")
-        stored[name] = spec.run_id
-    return stored
+    for i, (name, path) in enumerate(files.items(), len(simulated)):
+        show = _part(progress, i, total, name)
+        if show is not None:
+            show(0.0, f"reading {path.name}")
+        file = read_fact_file(path)
+        wanted = fact_spec(name, file.digest)
+        if wanted.run_id not in there:
+            save_facts(store, run_facts(file, wanted, progress=show), len(file.facts), f"Reproduction: {name}")
+        stored[name] = wanted.run_id
+    return MappingProxyType(stored)
 
 
 def _part(progress: Progress | None, number: int, of: int, name: str) -> Progress | None:
@@ -220,71 +179,288 @@ def _part(progress: Progress | None, number: int, of: int, name: str) -> Progres
     return show
 
 
-def table(store: Store, stored: Mapping[str, str], rows: Sequence[Row] = ROWS) -> pd.DataFrame:
-    """Measure every row.
-
-    Parameters
-    ----------
-    stored
-        From `ensure_runs`.
+def fallback_success(fallback: str, stream: str = "controlled", seeds: int = SEEDS) -> pd.DataFrame:
+    """Play tepa alone with another way to act without an Active precedent; nothing is stored.
 
     Returns
     -------
     pandas.DataFrame
-        ``table``, ``run``, ``method``, ``scope``, ``quantity``, ``reported``, ``ours``, ``lo``, ``hi`` (95 % bootstrap
-        interval over seeds) and ``within``: the reported value lies in the interval widened by `MARGIN`.
+        ``method``, ``seed``, ``phase`` (phases and ``overall``), ``success``, as `table` takes them.
     """
-    seeds = {name: per_seed_table(queries.success_per_seed(store, run_id)) for name, run_id in stored.items()}
+    played = run(RunSpec.build(stream, seeds=seeds, methods=("tepa",), fallback=fallback)).episodes
+    by_phase = played.groupby(["method", "seed", "phase"], observed=True)["success"].mean().reset_index()
+    overall = played.groupby(["method", "seed"], observed=True)["success"].mean().reset_index().assign(phase=OVERALL)
+    return pd.concat([by_phase.assign(phase=by_phase["phase"].astype(str)), overall], ignore_index=True)
+
+
+def table(
+    store: Store,
+    stored: Mapping[str, str],
+    *,
+    measured_cost: pd.DataFrame | None = None,
+    instead: Mapping[str, pd.DataFrame] = MappingProxyType({}),
+    facts: Path | None = None,
+) -> pd.DataFrame:
+    """Measure every reported number whose run is there.
+
+    Parameters
+    ----------
+    stored
+        From `ensure_runs` or `stored_runs`.
+    measured_cost
+        From `tepa_core.cost.measure`; without it the cost rows are not measured.
+    instead
+        Name of a run -> rows of `fallback_success` that take the place of its own for the methods they have.
+    facts
+        Folder of the fact files, to say which are missing.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The fields of `Row` (those that the paper leaves out are missing), then
+
+        ``ours``, ``lo``, ``hi``
+            Our value with its interval: 95 % bootstrap over seeds, for facts over questions (each question's orders
+            averaged), for cost the range over the rounds. Missing where it is not measured.
+        ``p``
+            Of a paired difference, one-tailed, corrected after Holm over all paired differences measured.
+        ``within``
+            The reported value lies in the interval widened by `MARGIN`; missing without an interval.
+        ``note``
+            Why it is not measured, or the open choice behind our side.
+    """
+    samples = _samples(store, stored, instead)
     measured = []
-    for row in rows:
-        estimate, lo, hi = _measure(row, seeds)
+    for row in ROWS:
+        ours, lo, hi = _cost(row, measured_cost) if row.table == COST else _measure(row, samples)
+        why_not = _not_measured(row, facts) if np.isnan(ours) else ""
+        within = None if np.isnan(lo) else bool(lo - MARGIN <= row.reported <= hi + MARGIN)
         measured.append(
             {
                 **dataclasses.asdict(row),
-                "ours": estimate,
+                "ours": ours,
                 "lo": lo,
                 "hi": hi,
-                "within": bool(lo - MARGIN <= row.reported <= hi + MARGIN),
+                "within": within,
+                "note": why_not or open_choice(row),
             }
         )
-    return pd.DataFrame(measured)
+    frame = pd.DataFrame(measured)
+    frame["within"] = frame["within"].astype("boolean")
+    return frame.assign(p=_p_values(samples))
 
 
-def _measure(row: Row, seeds: Mapping[str, Mapping[str, pd.DataFrame]]) -> tuple[float, float, float]:
-    rng = np.random.default_rng(RESAMPLING_SEED)
-    scores = seeds[row.run][row.scope]
-    if row.quantity == "mpi":
-        pollution = mpi_interval(scores[REFERENCE].to_numpy(), scores[row.method].to_numpy(), rng)
-        return pollution.estimate, pollution.lo, pollution.hi
-    if row.quantity == "success":
-        values = scores[row.method].to_numpy()
-    elif row.quantity == "change":
-        values = scores[row.method].to_numpy() - seeds["controlled"][row.scope][row.method].to_numpy()
-    else:
+#: Per run and scope: one row per seed (or question), one column per method.
+Samples = Mapping[str, Mapping[str, pd.DataFrame]]
+
+
+def _samples(store: Store, stored: Mapping[str, str], instead: Mapping[str, pd.DataFrame]) -> Samples:
+    samples: dict[str, dict[str, pd.DataFrame]] = {}
+    for name, run_id in stored.items():
+        if name in FACT_FILES.values():
+            answered = queries.success_per_question(store, run_id)
+            samples[name] = {"questions": answered.pivot(index="question", columns="method", values="success")}
+            continue
+        samples[name] = per_seed_table(queries.success_per_seed(store, run_id))
+        if name in instead:
+            for scope, scores in per_seed_table(instead[name]).items():
+                samples[name][scope] = samples[name][scope].assign(**{str(m): scores[m] for m in scores})
+    return samples
+
+
+def _sample(row: Row, samples: Samples) -> npt.NDArray[np.float64] | None:
+    """Return what the row's mean is taken over, one value per seed or question; None when its run is not there."""
+    if row.run not in samples:
+        return None
+    scores = samples[row.run][row.scope]
+    if row.quantity == "change":
+        if "controlled" not in samples:
+            return None
+        return (scores[row.method] - samples["controlled"][row.scope][row.method]).to_numpy(np.float64)
+    if " - " in row.method:
         a, b = row.method.split(" - ")
-        values = scores[a].to_numpy() - scores[b].to_numpy()
+        return (scores[a] - scores[b]).to_numpy(np.float64)
+    return scores[row.method].to_numpy(np.float64)
+
+
+def _measure(row: Row, samples: Samples) -> tuple[float, float, float]:
+    values = _sample(row, samples)
+    if values is None:
+        return float("nan"), float("nan"), float("nan")
+    rng = np.random.default_rng(RESAMPLING_SEED)
+    if row.quantity == "mpi":
+        without = samples[row.run][row.scope][REFERENCE].to_numpy(np.float64)
+        pollution = mpi_interval(without, values, rng)
+        return pollution.estimate, pollution.lo, pollution.hi
     if row.quantity == "dz":
         return _dz(values, rng)
     interval = bootstrap_mean(values, rng)
     return interval.estimate, interval.lo, interval.hi
 
 
-def _dz(values: np.ndarray[tuple[int], np.dtype[np.float64]], rng: np.random.Generator) -> tuple[float, float, float]:
-    """Cohen's d_z of paired differences with a percentile bootstrap interval."""
+def _dz(values: npt.NDArray[np.float64], rng: np.random.Generator) -> tuple[float, float, float]:
+    """Cohen's d_z of paired differences with a percentile bootstrap interval; unknown without spread."""
     n = len(values)
+    if n < 2 or np.ptp(values) == 0:
+        return float("nan"), float("nan"), float("nan")
     counts = resample_counts(n, rng)
     mean = counts @ values / n
     spread = np.sqrt(np.maximum(counts @ values**2 - n * mean**2, 0) / (n - 1))
-    lo, hi = np.quantile(mean / spread, [0.025, 0.975])
+    with np.errstate(divide="ignore"):
+        lo, hi = np.quantile(mean / spread, [0.025, 0.975])
     return float(values.mean() / values.std(ddof=1)), float(lo), float(hi)
 
 
+def _cost(row: Row, measured: pd.DataFrame | None) -> tuple[float, float, float]:
+    if measured is not None:
+        found = measured[
+            (measured["scope"] == row.scope)
+            & (measured["method"] == row.method)
+            & (measured["quantity"] == row.quantity)
+        ]
+        for ours, lo, hi in found[["ours", "lo", "hi"]].itertuples(index=False, name=None):
+            return float(ours), float(lo), float(hi)
+    return float("nan"), float("nan"), float("nan")
+
+
+def _not_measured(row: Row, facts: Path | None) -> str:
+    if row.table == COST:
+        return "Cost is not measured yet."
+    needs = f"The run “{row.run}” is not made yet" if row.table != ABLATION else "This run is not made yet"
+    return missing_file(row.run, facts) or f"{needs}."
+
+
+def _p_values(samples: Samples) -> list[float]:
+    """Holm-corrected p of every paired difference, missing for the other rows and what is not measured."""
+    places, raw = [], []
+    for i, row in enumerate(ROWS):
+        values = _sample(row, samples) if row.quantity == "difference" else None
+        if values is not None:
+            rng = np.random.default_rng(RESAMPLING_SEED)
+            places.append(i)
+            raw.append(paired_permutation(values, np.zeros_like(values), rng))
+    p = np.full(len(ROWS), np.nan)
+    if places:
+        p[places] = holm(np.array(raw))
+    return p.tolist()
+
+
+def variants(store: Store, stored: Mapping[str, str]) -> pd.DataFrame:
+    """Measure the ablation: overall success per variant, and its change against the unchanged setting (Figure 4).
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``variant``, ``method``, ``mean``, ``lo``, ``hi`` (overall success), ``change``, ``change_lo``, ``change_hi``
+        (paired with the same method unchanged, tepa for tepa_norev), ``reported`` (the change in the paper, missing
+        where it gives none). Unchanged settings first. No rows without the controlled run.
+    """
+    if "controlled" not in stored:
+        return pd.DataFrame(
+            columns=["variant", "method", "mean", "lo", "hi", "change", "change_lo", "change_hi", "reported"]
+        )
+    scores = {
+        name: per_seed_table(queries.success_per_seed(store, run_id))[OVERALL]
+        for name, run_id in stored.items()
+        if name not in FACT_FILES.values()
+    }
+    base = scores["controlled"]
+    flat = {variant_name(*one) for one in (*FLAT, *FLAT_IN_VERSION_1)}
+    named = [("unchanged", "tepa", base["tepa"], "tepa"), ("no revocation", "tepa_norev", base["tepa_norev"], "tepa")]
+    named.insert(1, ("unchanged", "tepa_full", base["tepa_full"], "tepa_full"))
+    for threshold, value in (*FLAT, *FLAT_IN_VERSION_1, OUTLIER):
+        name, method = variant_name(threshold, value), varied_method(threshold)
+        if name in scores:
+            named.append((name, method, scores[name][method], method))
+    rows = []
+    for variant, method, success, against in named:
+        mean = bootstrap_mean(success.to_numpy(), np.random.default_rng(RESAMPLING_SEED))
+        change = bootstrap_mean((success - base[against]).to_numpy(), np.random.default_rng(RESAMPLING_SEED))
+        reported = 0.0 if variant in flat else float("nan")
+        rows.append((variant, method, mean.estimate, mean.lo, mean.hi, change.estimate, change.lo, change.hi, reported))
+    return pd.DataFrame(
+        rows, columns=["variant", "method", "mean", "lo", "hi", "change", "change_lo", "change_hi", "reported"]
+    )
+
+
+def settings(seeds: int = SEEDS) -> pd.DataFrame:
+    """List every setting of every run of the tables, one row per run, settings that never differ left in.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``run``, ``stream``, ``seeds``, ``methods`` (ids, joined by commas), ``fallback``, one column per threshold and
+        per parameter of a stream; missing where a run has no such parameter.
+    """
+    rows = []
+    for name, spec in specs(seeds).items():
+        world = {f.name: getattr(spec.stream_spec, f.name) for f in dataclasses.fields(spec.stream_spec)}  # type: ignore[arg-type]
+        rows.append(
+            {
+                "run": name,
+                "stream": spec.stream,
+                "seeds": spec.seeds,
+                "methods": ", ".join(spec.methods),
+                "fallback": spec.fallback,
+                **dataclasses.asdict(spec.thresholds),
+                **world,
+            }
+        )
+    for name in FACT_FILES.values():
+        facts = fact_spec(name)
+        rows.append(
+            {
+                "run": name,
+                "stream": "facts",
+                "seeds": facts.orders,
+                "methods": ", ".join(facts.methods),
+                **dataclasses.asdict(facts.thresholds),
+                "answered_by": facts.backend,
+                "top_k": facts.top_k,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def tally(rows: pd.DataFrame) -> pd.DataFrame:
+    """Count per table how many numbers the paper reports, how many are measured, and how many of those are within.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``table``, ``reported``, ``measured``, ``within`` (counts), in the order of the rows.
+    """
+    parts = rows.groupby("table", sort=False)["within"]
+    return pd.DataFrame(
+        {"reported": parts.size(), "measured": parts.count(), "within": parts.sum().astype(int)}
+    ).reset_index()
+
+
 def reproduce(
-    store: Store, seeds: int = 50, progress: Progress | None = None, *, more: Callable[[], pd.DataFrame] | None = None
+    store: Store,
+    seeds: int = SEEDS,
+    progress: Progress | None = None,
+    *,
+    facts: Path | None = None,
+    costs: Sequence[str] = tuple(COST_SIZES),
 ) -> tuple[pd.DataFrame, float]:
-    """Run and measure everything; ``more`` adds rows of other tables. Returns the rows and the seconds taken."""
+    """Run and measure everything.
+
+    Parameters
+    ----------
+    seeds
+        Of the simulated runs; the paper has 50.
+    facts
+        Folder of the fact files; see `fact_path`.
+    costs
+        Sizes at which cost is measured; none leaves those rows out.
+
+    Returns
+    -------
+    tuple of pandas.DataFrame and float
+        The rows of `table`, and the seconds taken.
+    """
     began = time.perf_counter()
-    rows = table(store, ensure_runs(store, seeds, progress))
-    if more is not None:
-        rows = pd.concat([rows, more()], ignore_index=True)
-    return rows, time.perf_counter() - began
+    stored = ensure_runs(store, seeds, _part(progress, 0, 2, "runs"), facts=facts)
+    measured = cost.measure(costs, _part(progress, 1, 2, "cost")) if costs else None
+    return table(store, stored, measured_cost=measured, facts=facts), time.perf_counter() - began

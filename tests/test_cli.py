@@ -148,7 +148,7 @@ def test_measures_tell_revocation_from_none(controlled: dict[str, Any]) -> None:
     assert norev["judged_revocations"] == 0
     assert norev["false_revocation_share"] is None
     assert norev["recovery_time_reversal"] is None
-    assert set(controlled["measures"]) == {"tepa", "tepa_norev"}
+    assert set(controlled["measures"]) == {"tepa", "tepa_full", "tepa_norev"}
 
 
 def only(tmp_path: Path, *arguments: str) -> dict[str, Any]:
@@ -343,7 +343,7 @@ def test_explain_a_revocation_by_hand(case_8: dict[str, Any], capsys: pytest.Cap
     # Its tally starts at (0, 2): three supports give 4 / 7, below 0.6; the fourth gives 5 / 8.
     assert life["would_reactivate"] == 4
     assert cli.main(["explain", run_id, revoked["id"], "--db", str(db)]) == 0
-    assert "Revoked at 3 January 2026, 12:00 UTC by the recent rule" in capsys.readouterr().out
+    assert "Revoked on 3 January 2026, 12:00 UTC by the recent rule" in capsys.readouterr().out
 
 
 def test_a_key_of_several_subjects_must_be_chosen(case_8: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:

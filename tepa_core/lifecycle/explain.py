@@ -132,7 +132,9 @@ def _until(replayed: Replay, value: int, thresholds: Thresholds, *, supports: bo
     return None
 
 
-def why(items: pd.DataFrame, transition: Mapping[str, Any], thresholds: Thresholds, at: str) -> Why:
+def why(
+    items: pd.DataFrame, transition: Mapping[str, Any], thresholds: Thresholds, at: str, activated: int | None = None
+) -> Why:
     """Explain one transition.
 
     Parameters
@@ -144,18 +146,21 @@ def why(items: pd.DataFrame, transition: Mapping[str, Any], thresholds: Threshol
     thresholds
         Those of the replay.
     at
-        When it happened, in words: "task 81", "4 July 2025".
+        When it happened, in words: "at task 81", "on 4 July 2025".
+    activated
+        Number (``seq``) of the item at which the life that a revocation ends began; without it the outcomes before the
+        revoking item are shown as far as the window still holds them.
     """
     value, cause = transition["value_id"], Rule[transition["rule"].upper()]
     upto = items[items["seq"].to_numpy() == transition["seq"]].index
     before = items.loc[: upto[0]]
     if cause in (Rule.POSTERIOR, Rule.RECENT):
-        return _why_revoked(before, value, transition, thresholds, at, cause)
+        return _why_revoked(before, value, transition, thresholds, at, cause, activated)
     if cause is Rule.SUPERSEDED:
         winner = before.iloc[-1]
         supports = before[(before["value_id"] == winner["value_id"]) & before["supports"]]
         return Why(
-            f"Revoked at {at}: another value of the key became active, and a key holds one active value.",
+            f"Revoked {at}: another value of the key became active, and a key holds one active value.",
             (Line("active values of the key", "1", "2", "at most 1", "superseded"),),
             "",
             None,
@@ -164,7 +169,15 @@ def why(items: pd.DataFrame, transition: Mapping[str, Any], thresholds: Threshol
     return _why_raised(before, value, transition, thresholds, at, cause)
 
 
-def _why_revoked(before: pd.DataFrame, value: str, row: Mapping[str, Any], th: Thresholds, at: str, cause: Rule) -> Why:
+def _why_revoked(
+    before: pd.DataFrame,
+    value: str,
+    row: Mapping[str, Any],
+    th: Thresholds,
+    at: str,
+    cause: Rule,
+    activated: int | None,
+) -> Why:
     s, f, window = int(row["support"]), int(row["conflict"]), str(row["window"])
     concerned = before[before["supports"] | (before["value_id"] == value)]
     evidence = concerned["seq"].tail(th.n_rec if cause is Rule.RECENT else max(th.n_min, th.n_rec))
@@ -174,16 +187,22 @@ def _why_revoked(before: pd.DataFrame, value: str, row: Mapping[str, Any], th: T
     full = len(window) >= th.n_rec
     mean = window.count("1") / len(window)
     if cause is Rule.RECENT:
-        sentence = (
-            f"Revoked at {at} by the recent rule: {in_words(conflicts)} of its last {in_words(len(window))} "
-            f"evidence items went against it."
+        counts = (
+            "its last evidence item"
+            if len(window) == 1
+            else f"{in_words(conflicts)} of its last {in_words(len(window))} evidence items"
         )
+        sentence = f"Revoked {at} by the recent rule: {counts} went against it."
     else:
         sentence = (
-            f"Revoked at {at} by the posterior rule: with {counted(s, 'support')} against {counted(f, 'conflict')} "
+            f"Revoked {at} by the posterior rule: with {counted(s, 'support')} against {counted(f, 'conflict')} "
             f"its posterior fell to {q:.2f}, below {th.theta_rev:g}."
         )
-    earlier = "" if len(window) == 1 else window[:-1]
+    earlier = window[:-1]
+    if activated is not None and len(window) == th.n_rec:
+        life = concerned.loc[before.index[before["seq"].to_numpy() == activated][0] + 1 :].iloc[:-1]
+        outcomes = life["supports"] & (life["value_id"] == value)
+        earlier = "".join("1" if outcome else "0" for outcome in outcomes.tail(th.n_rec))
     lines = (
         Line("supports", str(s), str(s), "", ""),
         Line("conflicts", str(f - 1), str(f), "", "this item is a conflict"),
@@ -214,6 +233,8 @@ def _why_revoked(before: pd.DataFrame, value: str, row: Mapping[str, Any], th: T
         counterfactual = (
             f"{counted(needed, 'more support').capitalize()} among the last {in_words(th.n_rec)} "
             f"would have prevented it."
+            if th.n_rec > 1
+            else "A support in its place would have prevented it."
         )
     else:
         counterfactual = (
@@ -233,7 +254,7 @@ def _why_raised(before: pd.DataFrame, value: str, row: Mapping[str, Any], th: Th
         Rule.REACTIVATED: f"Came back out of the archive (life {int(row['life'])})",
     }[cause]
     sentence = (
-        f"{opening} at {at}: {counted(s, 'fresh support')} against {counted(f, 'conflict')} "
+        f"{opening} {at}: {counted(s, 'fresh support')} against {counted(f, 'conflict')} "
         f"since the tallies of this key last restarted."
     )
     lines = (

@@ -48,6 +48,10 @@ def closeness(keys: tuple[str, ...]) -> Closeness:
 
 
 def nearest(items: list[Item], scores: tuple[float, ...]) -> list[Item]:
-    """Return the `TOP` items whose key text is closest, among equals the newer, from old to new."""
-    ranked = sorted(range(len(items)), key=lambda i: (scores[items[i].key], i), reverse=True)[:TOP]
+    """Return the `TOP` items whose key text is closest, from old to new.
+
+    Equals keep the order in which they were stored: relevance knows nothing of time, and a tie that went to the newer
+    would make this a recency method.
+    """
+    ranked = sorted(range(len(items)), key=lambda i: -scores[items[i].key])[:TOP]
     return [items[i] for i in sorted(ranked)]

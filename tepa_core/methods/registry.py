@@ -12,6 +12,7 @@ from tepa_core.methods.append_only import AppendOnly
 from tepa_core.methods.base import Method, Setting
 from tepa_core.methods.conflict_aware_recency import ConflictAwareRecency
 from tepa_core.methods.last_write_wins import LastWriteWins
+from tepa_core.methods.lww_validated import LwwValidated
 from tepa_core.methods.no_memory import NoMemory
 from tepa_core.methods.oracle_reset import OracleReset
 from tepa_core.methods.reactive_forgetting import ReactiveForgetting
@@ -19,6 +20,7 @@ from tepa_core.methods.semantic_retrieval import SemanticRetrieval
 from tepa_core.methods.sliding_window import SlidingWindow
 from tepa_core.methods.temporal_recency import TemporalRecency
 from tepa_core.methods.tepa import Tepa, TepaNoRev
+from tepa_core.methods.tepa_full import TepaFull
 from tepa_core.methods.win_stay_lose_shift import WinStayLoseShift
 
 
@@ -60,10 +62,19 @@ METHODS: Mapping[str, MethodEntry] = MappingProxyType(
                 lifecycle=True,
                 revokes=True,
             ),
+            MethodEntry(
+                "tepa_full",
+                TepaFull,
+                "TEPA, and trials before a value becomes active",
+                lifecycle=True,
+                revokes=True,
+                trials=True,
+            ),
             MethodEntry("tepa_norev", TepaNoRev, "TEPA without revocation", lifecycle=True),
             MethodEntry("no_memory", NoMemory, "retrieves nothing"),
             MethodEntry("append_only", AppendOnly, "every stored item stays active"),
             MethodEntry("last_write_wins", LastWriteWins, "keeps the newest value per key"),
+            MethodEntry("lww_validated", LwwValidated, "keeps the newest value that passes trials", trials=True),
             MethodEntry("conflict_aware_recency", ConflictAwareRecency, "collapses conflicts among what it retrieves"),
             MethodEntry("semantic_retrieval", SemanticRetrieval, "ranks by lexical relevance"),
             MethodEntry("temporal_recency", TemporalRecency, "prefers recent items"),

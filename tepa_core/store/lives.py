@@ -83,11 +83,14 @@ class KeyLife:
     def why(self, transition_id: str) -> Why:
         """Explain one of the key's transitions."""
         row = self.transitions[self.transitions["transition_id"] == transition_id].iloc[0]
+        own = self.transitions[(self.transitions["id"] == row["id"]) & (self.transitions["number"] < row["number"])]
+        lives = own.loc[own["to_state"] == State.ACTIVE.label, "seq"]
         return why(
             self.items,
             {str(name): cell for name, cell in row.items()},
             self.thresholds,
             in_words_at(row["x"], self.info.is_log),
+            int(lives.iloc[-1]) if len(lives) else None,
         )
 
     def standing(self, precedent: str) -> str:
@@ -112,10 +115,10 @@ class KeyLife:
 
 
 def in_words_at(x: Any, is_log: bool) -> str:
-    """Write a moment of a run: "task 81", "4 July 2025, 14:05 UTC"."""
+    """Write a moment of a run: "at task 81", "on 4 July 2025, 14:05 UTC"."""
     if is_log and isinstance(x, pd.Timestamp):
-        return f"{x.day} {x:%B %Y, %H:%M} UTC"
-    return f"{'arrival' if is_log else 'task'} {int(x)}"
+        return f"on {x.day} {x:%B %Y, %H:%M} UTC"
+    return f"at {'arrival' if is_log else 'task'} {int(x)}"
 
 
 def key_life(

@@ -481,6 +481,56 @@ def evidence_of_key(store: Store, run_id: str, method: str, seed: int, subject: 
     )
 
 
+def success_per_question(store: Store, run_id: str) -> pd.DataFrame:
+    """Mean success of each question of a fact run over its orders: ``method``, ``question``, ``success``."""
+    return _ask(
+        store,
+        """
+        SELECT method, question, avg(success::INTEGER) AS success
+        FROM episode JOIN question USING (run_id, seed, t) WHERE run_id = ? GROUP BY ALL ORDER BY method, question
+        """,
+        [run_id],
+    )
+
+
+def attributions(store: Store, run_id: str) -> pd.DataFrame:
+    """Why questions through several relations were answered or not: ``method``, ``attribution``, ``n`` (answers).
+
+    Answers count once per order. ``attribution`` is one of `tepa_core.experiment.ATTRIBUTIONS`.
+    """
+    return _ask(
+        store,
+        """
+        SELECT method, attribution, count(*) AS n FROM attribution WHERE run_id = ?
+        GROUP BY ALL ORDER BY method, attribution
+        """,
+        [run_id],
+    )
+
+
+def support_rates(store: Store, run_id: str, method: str = "tepa") -> pd.DataFrame:
+    """How often evidence supports the value that is right at the time, per phase of a simulation.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``phase``, ``supports``, ``items`` (counts over all seeds), in order. Counted is evidence on keys whose right
+        value is known: items about that value, and supports of another value, which conflict with it.
+    """
+    return _ask(
+        store,
+        """
+        SELECT phase, CAST(count(*) FILTER (e.value = right_one.value AND supports) AS BIGINT) AS supports,
+               count(*) AS items
+        FROM evidence e JOIN truth right_one USING (run_id, seed, key)
+        WHERE run_id = ? AND method = ? AND phase IS NOT NULL AND occurred >= start_at AND occurred < end_at
+              AND (e.value = right_one.value OR supports)
+        GROUP BY phase ORDER BY min(occurred)
+        """,
+        [run_id, method],
+    )
+
+
 def issues(store: Store, run_id: str) -> pd.DataFrame:
     """Rejected rows of an import: ``row``, ``reason``, ``raw``."""
     return _ask(

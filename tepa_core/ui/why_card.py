@@ -11,7 +11,7 @@ import streamlit as st
 
 from tepa_core.figures.theme import STATE_STYLE, method_label
 from tepa_core.lifecycle import Line, Thresholds
-from tepa_core.store import KeyLife
+from tepa_core.store import KeyLife, in_words_at
 from tepa_core.ui.widgets import plain_text
 
 #: What put a value into the archive, as the end of "revoked by".
@@ -31,10 +31,9 @@ QUOTED = 6
 
 
 def moment(life: KeyLife, x: Any, *, exact: bool = False) -> str:
-    """Write a moment of a key's life: "on 16 July 2025", "at task 81", "at row 12 of the file"."""
-    if isinstance(x, pd.Timestamp):
-        return f"on {x.day} {x:%B %Y, %H:%M} UTC" if exact else f"on {x.day} {x:%B %Y}"
-    return f"at row {int(x)} of the file" if life.info.is_log else f"at task {int(x)}"
+    """Write a moment of a key's life: "on 16 July 2025", "at task 81"."""
+    words = in_words_at(x, life.info.is_log)
+    return words if exact else words.split(",")[0]
 
 
 def since(life: KeyLife, x: Any, *, exact: bool = False) -> str:
@@ -100,9 +99,13 @@ def rule_in_words(rule: str, th: Thresholds) -> str:
     )
     supports = f"{th.theta_prop} fresh support{'' if th.theta_prop == 1 else 's'}"
     rising = f"at least {supports} and a posterior of at least {th.theta_pro:g}. {posterior}"
+    recent = (
+        "its latest outcome is a conflict"
+        if th.n_rec == 1
+        else f"the share of supports among its last {th.n_rec} outcomes is below {th.theta_rec:g}"
+    )
     return {
-        "recent": f"The recent rule revokes a value when the share of supports among its last {th.n_rec} outcomes "
-        f"is below {th.theta_rec:g}.",
+        "recent": f"The recent rule revokes a value when {recent}.",
         "posterior": f"The posterior rule revokes a value when, from {th.n_min} outcomes on, its posterior is below "
         f"{th.theta_rev:g}. {posterior}.",
         "superseded": "A key holds one active value: when another one becomes active, this one is revoked.",

@@ -55,7 +55,7 @@ def test_first_row_is_open_with_its_reason(open_page: OpenPage, log: str) -> Non
     at = open_page("audit/archive", run=log)
     said = words(at)
     assert "airline of u-ingrid" in said
-    assert "Revoked at 14 November 2025, 18:33 UTC by the recent rule" in said
+    assert "14 November 2025, 18:33 UTC by the recent rule" in said
     assert "One more support among the last three would have prevented it." in said
     assert "Two fresh supports in a row bring it back." in said
     assert [element.value for element in at.text][

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tepa_core.figures.theme import method_label
+from tepa_core.methods import METHODS
 from tepa_core.store import Store, key_life, queries
 
 OpenPage = Callable[..., AppTest]
@@ -140,7 +142,10 @@ def test_simulation_by_method_seed_and_key(open_page: OpenPage, store: Store, si
     first = falls[(falls["value"] == "conventional") & (falls["to_state"] == "revoked")].iloc[0]
     assert f"revoked at task {first['occurred']} by the recent rule" in words(at)
     assert at.selectbox(key="seed_choice").value == 3
-    assert at.selectbox(key="method_choice").options == ["TEPA", "TEPA-NoRev"]
+    played = queries.run_info(store, simulation).spec["methods"]
+    living = {method_label(name) for name in played if METHODS[name].lifecycle}
+    assert set(at.selectbox(key="method_choice").options) == living
+    assert {"TEPA", "TEPA-NoRev"} <= living < {method_label(name) for name in played}
 
 
 def test_evidence_table_has_every_item(open_page: OpenPage, log: str) -> None:
@@ -176,3 +181,14 @@ def test_frame_is_shared(open_page: OpenPage, log: str) -> None:
     assert at.title[0].value == "Lifecycle"
     assert "What happened to this memory?" in at.caption[0].value
     assert at.sidebar.selectbox(key="run_choice").value == log
+
+
+def test_value_without_any_change_says_what_it_lacks(open_page: OpenPage, store: Store, log: str) -> None:
+    everything = queries.precedents(store, log, state="candidate")
+    unchanged = everything[everything["lives"] == 0].iloc[0]
+    at = open_page("explore/lifecycle", run=log, precedent=unchanged["id"])
+    said = words(at)
+    assert f"**{unchanged['value']}**: never active." in said
+    assert f"Why {unchanged['value']} is not used" in said
+    assert not [box for box in at.selectbox if box.key == "transition_choice"]
+    assert at.get("plotly_chart")

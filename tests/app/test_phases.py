@@ -116,7 +116,7 @@ def test_pollution_is_drawn_for_every_phase(open_page: OpenPage, simulation: str
 def test_memories_are_measured_against_the_truth(open_page: OpenPage, store: Store, simulation: str) -> None:
     at = open_page("explore/phases", run=simulation, view="memories")
     frame = shown_table(at, "measure").set_index("measure")
-    assert list(frame.columns) == ["TEPA", "TEPA-NoRev"]
+    assert {"TEPA", "TEPA-NoRev"} <= set(frame.columns)
     # By hand: every revocation, and whether its value was the right one at its task.
     truth, fell = queries.truth(store, simulation), queries.revocations(store, simulation)
     fell = fell[fell["to_state"] == "revoked"].merge(truth, on=["seed", "key"], suffixes=("", "_right"))

@@ -129,7 +129,7 @@ class TestCase4FactsThatAreStatedOnce:
         life = load(self.LOG, preset="direct_facts")
         assert (life.of("Messi")["state"], life.of("Ronaldo")["state"]) == ("active", "revoked")
         told = life.told("Ronaldo")
-        assert told["transitions"][-1]["sentence"].startswith("Revoked at 1 March 2026, 00:01 UTC by the recent rule")
+        assert told["transitions"][-1]["sentence"].startswith("Revoked on 1 March 2026, 00:01 UTC by the recent rule")
         assert [item["value"] for item in told["transitions"][-1]["evidence"]] == ["Messi"]
 
     def test_the_defaults_promote_neither_and_say_why(self, load: Any) -> None:
@@ -195,6 +195,9 @@ def test_case_8_two_refutations_in_a_row_revoke_by_the_recent_rule(load: Any) ->
     assert fall["counterfactual"] == "One more support among the last three would have prevented it."
     assert [item["supports"] for item in fall["evidence"]] == [True, False, False]
     card = key_life(life.store, life.report.run_id, "employer", subject="u1").why(fall["transition_id"])
+    before = {line.quantity: line.before for line in card.lines}
+    # Two supports and one refutation stood in the window before the second refutation: 2 / 3.
+    assert (before["last 3 outcomes"], before["their mean"]) == ("support support conflict", "0.667")
     lines = {line.quantity: (line.after, line.threshold, line.verdict) for line in card.lines}
     assert lines["their mean"] == ("0.333", "at least 0.34", "below: revoked")
     assert lines["posterior"] == ("0.953", "at least 0.3 from 5 outcomes", "holds")

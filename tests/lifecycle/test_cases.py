@@ -196,3 +196,22 @@ def test_case_10_the_posterior_rule_needs_n_min_outcomes() -> None:
     assert patient.precedent("seat", "window").state == State.ACTIVE
     (change,) = patient.observe("seat", "window", False)
     assert change.rule == Rule.POSTERIOR
+
+
+def test_a_threshold_itself_is_on_the_good_side() -> None:
+    one = Thresholds(theta_prop=1, theta_rev=0.5, n_min=1, theta_rec=0.0, theta_pro=0.0)
+    ledger = told(asserted("seat", "window") + refuted("seat", "window"), one)
+    # (1 + 1) / (2 + 2) = 0.5 is not below 0.5; 2/5 is.
+    assert ledger.precedent("seat", "window").state == State.ACTIVE
+    (change,) = ledger.observe("seat", "window", False)
+    assert change.rule == Rule.POSTERIOR
+    # A mean of 1/3 is not below 1/3.
+    third = told(asserted("seat", "window", 4) + refuted("seat", "window", 2), Thresholds(theta_rec=1 / 3))
+    assert third.precedent("seat", "window").state == State.ACTIVE
+    # (2 + 1) / (2 + 2) = 0.75 reaches 0.75.
+    assert told(asserted("seat", "window", 2), Thresholds(theta_prop=2, theta_pro=0.75)).recall("seat") == "window"
+    # A tally of (1, 1) has 0.5 and is kept, one of (1, 2) has 0.4 and restarts.
+    kept = Thresholds(theta_rev=0.5, n_min=2)
+    assert tally(told(asserted("seat", "aisle") + refuted("seat", "aisle"), kept).precedent("seat", "aisle")) == (1, 1)
+    gone = told(asserted("seat", "aisle") + refuted("seat", "aisle", 2), kept)
+    assert tally(gone.precedent("seat", "aisle")) == (0, 0)

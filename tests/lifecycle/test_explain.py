@@ -54,7 +54,7 @@ def as_frame(items: Sequence[Item]) -> pd.DataFrame:
     )
 
 
-def explained(items: Sequence[Item], th: Thresholds, at: str = "task 62") -> list[tuple[dict[str, object], Why]]:
+def explained(items: Sequence[Item], th: Thresholds, at: str = "at task 62") -> list[tuple[dict[str, object], Why]]:
     """Every transition of a key with its explanation."""
     frame = as_frame(items)
     log, labels = encode(frame)
@@ -99,11 +99,11 @@ def test_case_8_revoked_after_sixty_supports() -> None:
 
 def test_revoked_by_the_posterior_rule() -> None:
     th = Thresholds(theta_prop=1, theta_rec=0.0)
-    row, card = explained([Item("k", "a"), *[Item("k", "a", False)] * 4], th, "4 July 2025")[-1]
+    row, card = explained([Item("k", "a"), *[Item("k", "a", False)] * 4], th, "on 4 July 2025")[-1]
     assert row["rule"] == "posterior"
     # (1 + 1) / (5 + 2) = 0.286.
     assert card.sentence == (
-        "Revoked at 4 July 2025 by the posterior rule: with one support against four conflicts its posterior fell to "
+        "Revoked on 4 July 2025 by the posterior rule: with one support against four conflicts its posterior fell to "
         "0.29, below 0.3."
     )
     # With two supports against three conflicts it would have been 3/7 = 0.429.
@@ -140,7 +140,7 @@ def test_superseded() -> None:
 
 def test_raised() -> None:
     items = [Item("k", "a")] * 5 + [Item("k", "b")] * 5 + [Item("k", "a")] * 3
-    cards = {(row["value_id"], row["rule"]): card for row, card in explained(items, Thresholds(), "task 9")}
+    cards = {(row["value_id"], row["rule"]): card for row, card in explained(items, Thresholds(), "at task 9")}
     assert cards["a", "proposed"].sentence == (
         "Became a hypothesis at task 9: three fresh supports against no conflicts since the tallies of this key last "
         "restarted."

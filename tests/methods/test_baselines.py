@@ -5,12 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from tepa_core.lifecycle import Thresholds
-from tepa_core.methods import METHODS, Experience, Method, Recall, Setting, ToldOfBoundaries, thresholds_of
+from tepa_core.methods import (
+    METHODS,
+    Experience,
+    Method,
+    Recall,
+    Setting,
+    SupportTrials,
+    ToldOfBoundaries,
+    thresholds_of,
+)
 from tepa_core.methods.base import NOTHING
 from tepa_core.methods.lexical import closeness
+from tepa_core.streams.stream import TRIALS_DRAWN
 
 CSV, JSON, TSV = 0, 1, 2
 KEYS = ("read csv", "read json", "read tsv")
@@ -27,7 +38,8 @@ STORES = [
 
 
 def make(method: str, *, n_values: int = 2, asserted: bool = False, fallback: str = "candidate") -> Method:
-    return METHODS[method].make(Setting(KEYS, n_values, asserted, Thresholds(), fallback))
+    trials = SupportTrials(np.ones((100, TRIALS_DRAWN, n_values), np.bool_))
+    return METHODS[method].make(Setting(KEYS, n_values, asserted, Thresholds(), fallback, trials))
 
 
 def succeed(method: Method, t: int, value: int, key: int = CSV) -> None:
@@ -214,16 +226,11 @@ def test_semantic_retrieval_takes_the_five_closest() -> None:
     memory = make("semantic_retrieval")
     for t, value in enumerate([0, 0, 0, 1, 1, 1]):
         succeed(memory, t, value)
-    # Of six items of the key the newest five: 0 0 1 1 1.
-    assert memory.recall(6, CSV) == Recall(1, True)
-    succeed(memory, 6, 0)
-    # 0 1 1 1 0.
-    assert memory.recall(7, CSV) == Recall(1, True)
-    succeed(memory, 7, 0)
-    # 1 1 1 0 0, then with one more 1 1 0 0 0.
-    assert memory.recall(8, CSV) == Recall(1, True)
-    succeed(memory, 8, 0)
-    assert memory.recall(9, CSV) == Recall(0, True)
+    # Six items are equally close, so the five stored first stand: 0 0 0 1 1, whatever comes later.
+    assert memory.recall(6, CSV) == Recall(0, True)
+    for t in range(6, 20):
+        succeed(memory, t, 1)
+    assert memory.recall(20, CSV) == Recall(0, True)
 
 
 def test_semantic_retrieval_fills_up_with_other_keys() -> None:
@@ -232,7 +239,7 @@ def test_semantic_retrieval_fills_up_with_other_keys() -> None:
     succeed(memory, 1, 0)
     for t in range(2, 6):
         succeed(memory, t, 1, JSON)
-    # Two items of csv, then the three newest of json: 0 0 1 1 1. It ranks by words and knows no conflict keys.
+    # Two items of csv, then three of json: 0 0 1 1 1. It ranks by words and knows no conflict keys.
     assert memory.recall(6, CSV) == Recall(1, True)
     succeed(memory, 6, 0)
     # Three items of csv and two of json.

@@ -11,7 +11,7 @@ import pytest
 
 from tepa_core.experiment import play
 from tepa_core.lifecycle import Thresholds
-from tepa_core.methods import METHODS, Experience, MethodEntry, Recall, Setting
+from tepa_core.methods import METHODS, Experience, MethodEntry, Recall, Setting, SupportTrials
 from tepa_core.methods.append_only import AppendOnly
 from tepa_core.methods.base import NOTHING, Method
 from tepa_core.methods.checks import Check, all_checks
@@ -211,7 +211,9 @@ def scrambled(stream: Stream, seed: int) -> Stream:
 
 
 def setting(stream: Stream) -> Setting:
-    return Setting(stream.keys, len(stream.values), stream.asserted is not None, Thresholds())
+    assert stream.trial_support is not None
+    trials = SupportTrials(stream.trial_support)
+    return Setting(stream.keys, len(stream.values), stream.asserted is not None, Thresholds(), trials=trials)
 
 
 @pytest.mark.parametrize("entry", METHODS.values(), ids=lambda entry: entry.id)

@@ -116,7 +116,7 @@ class TestByHand:
         fall = life.transitions.query("rule == 'recent' and value == 'WINDOW'")["transition_id"].iloc[0]
         reason = life.why(fall)
         assert reason.sentence == (
-            "Revoked at 1 March 2026, 00:12 UTC by the recent rule: "
+            "Revoked on 1 March 2026, 00:12 UTC by the recent rule: "
             "two of its last three evidence items went against it."
         )
         chosen = life.items[life.items["seq"].isin(reason.evidence)]
