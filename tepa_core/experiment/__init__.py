@@ -4,7 +4,7 @@ from tepa_core.experiment.against import run_differences, same_draws
 from tepa_core.experiment.answer_backends import AnswerError, Backend, ChatBackend
 from tepa_core.experiment.facts import ATTRIBUTIONS, FACT_METHODS, FactResult, FactSpec, run_facts
 from tepa_core.experiment.measures import measures
-from tepa_core.experiment.play import Played, play
+from tepa_core.experiment.play import Override, Played, play
 from tepa_core.experiment.run import Progress, RunResult, run, setting
 from tepa_core.experiment.spec import RunSpec
 from tepa_core.experiment.summary import (
@@ -27,6 +27,7 @@ __all__ = [
     "ChatBackend",
     "FactResult",
     "FactSpec",
+    "Override",
     "Played",
     "Progress",
     "RunResult",

@@ -133,12 +133,7 @@ class Ledger:
     def _observe(
         self, key: Hashable, value: Hashable, supports: bool, at: int | None, admitted: bool
     ) -> tuple[Transition, ...]:
-        memory = self._keys.get(key)
-        if memory is None:
-            memory = self._keys[key] = _KeyMemory([], {}, *rule.new_key(2, self._parameters.n_rec))
-        v = memory.index.get(value)
-        if v is None:
-            v = self._add_value(memory, value)
+        memory, v = self._record_of(key, value)
         self._make_room(memory)
         t = self._seq if at is None else at
         n = rule.observe_key(
@@ -158,6 +153,13 @@ class Ledger:
         )
         self._seq += 1
         return self._changes(key, memory, n, t, self._seq - 1)
+
+    def _record_of(self, key: Hashable, value: Hashable) -> tuple[_KeyMemory, int]:
+        memory = self._keys.get(key)
+        if memory is None:
+            memory = self._keys[key] = _KeyMemory([], {}, *rule.new_key(2, self._parameters.n_rec))
+        v = memory.index.get(value)
+        return memory, self._add_value(memory, value) if v is None else v
 
     def _make_room(self, memory: _KeyMemory) -> None:
         needed = len(memory.values) + rule.ACTIVATIONS_PER_ITEM
@@ -183,7 +185,9 @@ class Ledger:
             self._active += (change.to_state == State.ACTIVE) - (change.from_state == State.ACTIVE)
         return changes
 
-    def decide(self, key: Hashable, value: Hashable, verdict: Verdict, at: int | None = None) -> tuple[Transition, ...]:
+    def decide(
+        self, key: Hashable, value: Hashable, verdict: Verdict, at: int | None = None, *, standing: bool = False
+    ) -> tuple[Transition, ...]:
         """Apply a person's decision to an archived precedent (see the theory in `tepa_core.lifecycle.rule`).
 
         Parameters
@@ -194,19 +198,25 @@ class Ledger:
             What is decided.
         at
             Time of the decision (the clock of `observe`); the number of the next item when left out.
+        standing
+            Replay a decision that was made on another course of events: a precedent that is not in the archive here is
+            not moved, and only the standing part of the decision applies to it (as in `tepa_core.lifecycle.rule`).
 
         Raises
         ------
         KeyError
-            If the memory has never seen this value of this key.
+            If the memory has never seen this value of this key, unless ``standing``.
         ValueError
-            If the precedent is not in the archive; nothing changes.
+            If the precedent is not in the archive, unless ``standing``; nothing changes.
         """
-        memory = self._keys[key]
-        v = memory.index[value]
-        state = State(memory.precedents["state"][v])
-        if state is not State.REVOKED:
-            raise ValueError(f"{value!r} of {key!r} is {state.label}; only a revoked precedent can be decided on")
+        if standing:
+            memory, v = self._record_of(key, value)
+        else:
+            memory = self._keys[key]
+            v = memory.index[value]
+            state = State(memory.precedents["state"][v])
+            if state is not State.REVOKED:
+                raise ValueError(f"{value!r} of {key!r} is {state.label}; only a revoked precedent can be decided on")
         self._make_room(memory)
         t = self._seq if at is None else at
         n = rule.decide(

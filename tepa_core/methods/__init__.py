@@ -1,6 +1,15 @@
 """Memory methods: TEPA, its ablation and the baselines it is compared with (paper section 5.2)."""
 
-from tepa_core.methods.base import FALLBACKS, Experience, Method, Recall, Setting, ToldOfBoundaries, Validates
+from tepa_core.methods.base import (
+    FALLBACKS,
+    Experience,
+    Method,
+    Recall,
+    Setting,
+    TakesDecisions,
+    ToldOfBoundaries,
+    Validates,
+)
 from tepa_core.methods.registry import METHODS, MethodEntry, thresholds_of
 from tepa_core.methods.trials import SupportTrials, Trial, TrialKind, passed
 
@@ -13,6 +22,7 @@ __all__ = [
     "Recall",
     "Setting",
     "SupportTrials",
+    "TakesDecisions",
     "ToldOfBoundaries",
     "Trial",
     "TrialKind",

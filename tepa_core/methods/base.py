@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from tepa_core.lifecycle import Thresholds
+from tepa_core.lifecycle import Thresholds, Verdict
 from tepa_core.methods.trials import SupportTrials, Trial
 
 
@@ -107,6 +107,14 @@ class Validates(Protocol):
     """A method that holds trials before it writes; it keeps them all, in order."""
 
     held: list[Trial]
+
+
+@runtime_checkable
+class TakesDecisions(Protocol):
+    """A method whose precedents a person can decide on."""
+
+    def decide(self, key: int, value: int, verdict: Verdict, t: int) -> None:
+        """Apply a decision after the evidence of task ``t``."""
 
 
 @runtime_checkable

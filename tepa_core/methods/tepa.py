@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tepa_core.lifecycle import Ledger
+from tepa_core.lifecycle import Ledger, Verdict
 from tepa_core.methods.base import NOTHING, Experience, Recall, Setting
 
 
@@ -38,6 +38,10 @@ class Tepa:
     def learn(self, experience: Experience) -> None:
         """Hand the evidence to the ledger."""
         self.memory.observe(experience.key, experience.value, experience.supports, experience.t)
+
+    def decide(self, key: int, value: int, verdict: Verdict, t: int) -> None:
+        """Apply a person's decision after task ``t``; where the precedent is not archived, its standing part alone."""
+        self.memory.decide(key, value, verdict, t, standing=True)
 
     def __len__(self) -> int:
         """Return the number of Active precedents."""

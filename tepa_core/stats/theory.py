@@ -1,4 +1,4 @@
-"""What revocation guarantees (paper section 4, P1 to P3): the bounds, and their terms measured on tasks that were played.
+"""What revocation guarantees (paper, P1 to P3): the bounds, and their terms measured on tasks that were played.
 
 Conventions. A loss is one minus success, so losses are shares of tasks. A *superseded* value is one that memory offers
 although another is right at the time. All agents compared met the same tasks with the same draws.
@@ -34,7 +34,14 @@ class ExposureTerms:
     gain
         L_append - L_revoke: mean loss of the append-only agent minus that of the agent that revokes, over all tasks.
     slack
-        gain - bound. P2 says that it is not below zero.
+        gain - bound, which is learned + side_effect. P2 says that it is not below zero for an agent that excludes every
+        superseded value, and nothing else.
+    learned
+        Of the slack: success of the agent that revokes minus that of no memory on the tasks that misled append-only,
+        per task of the phase. Positive when revoked values are replaced, negative when they are revoked late.
+    side_effect
+        Of the slack: success of the agent that revokes minus that of append-only on all other tasks, per task of the
+        phase. Negative when values that still hold are revoked, or a change costs tries.
     benefit
         b: success that the append-only memory adds to no memory on all other tasks, per task of the phase.
     pollution
@@ -53,6 +60,8 @@ class ExposureTerms:
     bound: Interval
     gain: Interval
     slack: Interval
+    learned: Interval
+    side_effect: Interval
     benefit: Interval
     pollution: Interval
     exposed: int
@@ -126,7 +135,7 @@ def exposure_terms(
     misled = exposed & followed
     worse = nomem.astype(np.float64) - append
     better = revoke.astype(np.float64) - append
-    # Per seed: tasks, exposed, misled, loss on misled tasks, gain, success that memory adds elsewhere.
+    # Per seed: tasks, exposed, misled, loss on misled tasks, gain, the part of it elsewhere, what memory adds there.
     sums = np.column_stack(
         [
             np.full(len(exposed), exposed.shape[1], np.float64),
@@ -134,6 +143,7 @@ def exposure_terms(
             misled.sum(axis=1),
             np.where(misled, worse, 0).sum(axis=1),
             better.sum(axis=1),
+            np.where(misled, 0, better).sum(axis=1),
             -np.where(misled, 0, worse).sum(axis=1),
         ]
     )
@@ -148,7 +158,7 @@ def exposure_terms(
 
 
 def _terms(sums: FloatArray) -> dict[str, FloatArray]:
-    tasks, exposed, misled, lost, gained, added = sums.T
+    tasks, exposed, misled, lost, gained, elsewhere, added = sums.T
     bound, gain, benefit = lost / tasks, gained / tasks, added / tasks
     return {
         "q": exposed / tasks,
@@ -157,6 +167,8 @@ def _terms(sums: FloatArray) -> dict[str, FloatArray]:
         "bound": bound,
         "gain": gain,
         "slack": gain - bound,
+        "learned": (gained - elsewhere - lost) / tasks,
+        "side_effect": elsewhere / tasks,
         "benefit": benefit,
         "pollution": bound - benefit,
     }
@@ -177,7 +189,7 @@ def _bounds(values: FloatArray, level: float) -> tuple[float, float]:
 
 
 def loss_with_superseded(eta: float, loss_without: float) -> float:
-    """Expected 0-1 loss on one key while memory offers a superseded value (P1).
+    """Return the expected 0-1 loss on one key while memory offers a superseded value (P1).
 
     The agent follows it with probability ``eta`` and then is wrong; else it acts as it would without it.
 

@@ -8,11 +8,15 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
+from tepa_core import reproduce
+
 from tepa_core.experiment import (
     OVERALL,
+    REFERENCE,
     Progress,
     RunSpec,
     curve_summary,
@@ -24,6 +28,10 @@ from tepa_core.experiment import (
     run_differences,
     success_summary,
 )
+from tepa_core.experiment.exposure import APPEND, terms_by_phase
+from tepa_core.experiment.stationary import false_revocations_simulated
+from tepa_core.lifecycle import Thresholds
+from tepa_core.stats.theory import ExposureTerms
 from tepa_core.store import KeyLife, RunInfo, Store, default_path, key_life, precedent_life, queries, save_run
 
 P = ParamSpec("P")
@@ -143,3 +151,35 @@ def life_measures(database: Store, run_id: str, method: str, level: float = 0.95
 def curve(database: Store, run_id: str, quantity: str = "success", level: float = 0.95) -> pd.DataFrame:
     """Course over the tasks: ``method``, ``t``, ``mean``, ``lo``, ``hi`` of ``success`` (10-task mean) or ``size``."""
     return curve_summary(queries.curve_per_seed(database, run_id), quantity, level)
+
+
+#: How tepa acts without an Active precedent in the runs of the paper's drift tables.
+USUAL_FALLBACK = "candidate"
+
+support_rates = question(queries.support_rates)
+attributions = question(queries.attributions)
+reproduced_runs = question(reproduce.stored_runs)
+ablation = question(reproduce.variants)
+
+
+@question
+def reproduced(database: Store, seeds: int, fallback: str, cost: pd.DataFrame | None) -> pd.DataFrame:
+    """Every number of the paper beside ours, as `tepa_core.reproduce.table`; ``fallback`` is that of tepa."""
+    stored = reproduce.stored_runs(database, seeds)
+    played = {}
+    if fallback != USUAL_FALLBACK and "controlled" in stored:
+        played["controlled"] = reproduce.fallback_success(fallback, "controlled", seeds)
+    return reproduce.table(database, stored, measured_cost=cost, instead=played)
+
+
+@question
+def exposure(database: Store, run_id: str, revoking: str = "tepa", level: float = 0.95) -> dict[str, ExposureTerms]:
+    """Terms of the bound on the gain of revocation, phase by phase."""
+    played = [queries.episodes(database, run_id, method) for method in dict.fromkeys((APPEND, revoking, REFERENCE))]
+    return terms_by_phase(pd.concat(played, ignore_index=True), revoking, level)
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def false_revocations(mu: float, thresholds: Thresholds, n: tuple[int, ...]) -> pd.DataFrame:
+    """Simulate how often a value that still holds is revoked, beside its bound; the same draws each time."""
+    return false_revocations_simulated(mu, thresholds, n, np.random.default_rng(0))
