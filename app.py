@@ -18,6 +18,10 @@ PAGES = {
     "Audit": [
         ("audit/archive", "Archive", "inventory_2", "Which revocations should a person look at?"),
     ],
+    "Evidence": [
+        ("evidence/reproduction", "Reproduction", "fact_check", "Does this build reproduce the paper?"),
+        ("evidence/theory", "Theory and cost", "function", "What does revocation guarantee, and what does it cost?"),
+    ],
     "Data": [
         ("data/run", "Run", "play_circle", "Start an experiment, or manage the runs there are."),
         ("data/import", "Import", "upload_file", "Bring your own evidence log."),

@@ -30,6 +30,7 @@ from tepa_core.bench import JUDGED_FROM, bench
 from tepa_core.csvsafe import to_safe_csv
 from tepa_core.experiment import (
     OVERALL,
+    AnswerError,
     Progress,
     RunSpec,
     measures,
@@ -38,6 +39,7 @@ from tepa_core.experiment import (
     run,
     success_summary,
 )
+from tepa_core.fact_runs import ANSWERERS, run_fact_file
 from tepa_core.importers import IMPORTERS, ColumnMapping, ImportRefused, canonical
 from tepa_core.lifecycle import DEPRECATED, PRESETS, State, Thresholds
 from tepa_core.logs import import_log
@@ -130,14 +132,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> Report:
+    if options.stream == "facts":
+        return _run_facts(options)
+    if options.file is not None:
+        raise RefusedError(f"--file belongs to run facts; {options.stream} draws its tasks itself")
     world = _numbers(options.world, "--world")
     if options.key_noise is not None:
         world["key_noise"] = options.key_noise
     with _bad_input():
         spec = RunSpec.build(
             options.stream,
-            seeds=options.seeds,
-            first_seed=options.first_seed,
+            seeds=50 if options.seeds is None else options.seeds,
+            first_seed=options.first_seed or 0,
             methods=options.methods,
             thresholds=Thresholds().changed(_pairs(options.set, "--set")),
             world=world,
@@ -149,15 +155,75 @@ def _run(options: argparse.Namespace) -> Report:
         run_id = save_run(store, result, options.name)
         per_seed = queries.success_per_seed(store, run_id)
         measured = _measured(store, run_id, spec)
-    success = success_summary(per_seed)
-    pollution = pollution_summary(per_seed)
-    phases = [*result.phases["phase"].drop_duplicates()]
-    scopes = [scope for scope in (OVERALL, "reversal") if scope == OVERALL or scope in phases]
-    compared = paired_comparisons(per_seed, DEFAULT_METHOD, scopes=scopes)
-    content = {
+    content, parts = _played(spec.methods, per_seed)
+    content |= {
         "run_id": run_id,
         "stream": spec.stream,
         "seeds": spec.seeds,
+        "measures": measured,
+        "command": spec.command(),
+        "elapsed_s": result.elapsed,
+    }
+    if measured:
+        table = pd.DataFrame(measured)
+        table.insert(0, "measure", [name.replace("_", " ") for name in table.index])
+        parts += ["", "Means over the seeds:", _table(table)]
+    title = f"Run {run_id}: {spec.seeds} seeds of {spec.stream}, {result.elapsed:.1f} s. Success per phase:"
+    return Report(content, "\n".join([title, *parts]))
+
+
+def _run_facts(options: argparse.Namespace) -> Report:
+    """Run a fact file: `run facts --file FILE`."""
+    if options.file is None:
+        raise RefusedError("run facts needs the fact file: --file FILE")
+    given = [name for name in ("world", "key_noise", "fallback", "seeds", "first_seed") if getattr(options, name)]
+    if given:
+        raise RefusedError(
+            f"a fact run has no --{given[0].replace('_', '-')}; it has --file, --orders, --answerer and --set"
+        )
+    with Store(_path(options)) as store, _progress() as progress, _bad_input():
+        done = run_fact_file(
+            store,
+            Path(options.file),
+            methods=options.methods,
+            thresholds=PRESETS["direct_facts"].changed(_pairs(options.set, "--set")),
+            orders=options.orders,
+            answerer=options.answerer,
+            name=options.name,
+            progress=progress,
+        )
+        per_seed = queries.success_per_seed(store, done.run_id)
+    content, parts = _played(done.spec.methods, per_seed)
+    of_method = done.attribution.groupby("method", sort=False)
+    content |= {
+        "run_id": done.run_id,
+        "stream": "facts",
+        "seeds": done.spec.orders,
+        "facts": done.facts,
+        "unparsed": done.unparsed,
+        "questions": done.questions,
+        "attribution": {str(m): dict(zip(rows["attribution"], rows["n"], strict=True)) for m, rows in of_method},
+        "answers_asked": done.calls,
+        "answers_kept": done.cache_hits,
+        "elapsed_s": done.elapsed,
+    }
+    title = (
+        f"Run {done.run_id}: {done.facts} facts ({done.unparsed} not understood), {done.questions} questions in "
+        f"{done.spec.orders} orders, {done.elapsed:.1f} s. Substring exact match:"
+    )
+    if len(done.attribution):
+        parts += ["", "Questions through several relations, over all orders:", _table(done.attribution)]
+    return Report(content, "\n".join([title, *parts]))
+
+
+def _played(methods: Sequence[str], per_seed: pd.DataFrame) -> tuple[dict[str, Any], list[str]]:
+    """Success, pollution and comparisons of a stored run: for JSON, and as lines for a person."""
+    success = success_summary(per_seed)
+    pollution = pollution_summary(per_seed)
+    phases = [str(phase) for phase in success["phase"].drop_duplicates() if phase != OVERALL]
+    scopes = [scope for scope in (OVERALL, "reversal") if scope == OVERALL or scope in phases]
+    compared = paired_comparisons(per_seed, DEFAULT_METHOD, scopes=scopes)
+    content: dict[str, Any] = {
         "phases": phases,
         "success": {
             method: {row.phase: {"mean": row.mean, "lo": row.lo, "hi": row.hi} for row in _records(of_method)}
@@ -168,27 +234,16 @@ def _run(options: argparse.Namespace) -> Report:
             for method, of_method in pollution.groupby("method", sort=False)
         },
         "comparisons": compared.to_dict("records"),
-        "measures": measured,
-        "command": spec.command(),
-        "elapsed_s": result.elapsed,
     }
-    order = [*phases, OVERALL]
-    table = success.pivot(index="method", columns="phase", values="mean")[order]
-    table = table.reindex(sorted(table.index, key=list(METHODS).index)).reset_index()
+    table = success.pivot(index="method", columns="phase", values="mean")[[*phases, OVERALL]]
+    table = table.reindex([*methods]).reset_index()
     if "reversal" in phases and len(pollution):
         mpi = pollution[pollution["phase"] == "reversal"].set_index("method")["mpi"]
         table["MPI reversal"] = table["method"].map(mpi)
-    parts = [
-        f"Run {run_id}: {spec.seeds} seeds of {spec.stream}, {result.elapsed:.1f} s. Success per phase:",
-        _table(table),
-    ]
+    parts = [_table(table)]
     if len(compared):
         parts += ["", f"Paired differences of success, {DEFAULT_METHOD} against each other method:", _table(compared)]
-    if measured:
-        table = pd.DataFrame(measured)
-        table.insert(0, "measure", [name.replace("_", " ") for name in table.index])
-        parts += ["", "Means over the seeds:", _table(table)]
-    return Report(content, "\n".join(parts))
+    return content, parts
 
 
 def _measured(store: Store, run_id: str, spec: RunSpec) -> dict[str, dict[str, float]]:
@@ -547,10 +602,13 @@ def _numbers(settings: Sequence[str], option: str) -> dict[str, float]:
 
 @contextmanager
 def _bad_input() -> Iterator[None]:
-    """Turn the ValueError of a check of what a person typed into a refusal; elsewhere it would be a mistake of ours."""
+    """Turn the ValueError of a check of what a person typed into a refusal; elsewhere it would be a mistake of ours.
+
+    A language model that is not configured or does not answer is refused the same way.
+    """
     try:
         yield
-    except ValueError as error:
+    except (ValueError, AnswerError) as error:
         raise RefusedError(str(error)) from None
 
 
@@ -664,15 +722,18 @@ def parser() -> argparse.ArgumentParser:
         return made
 
     sub = add("run", _run, "Run an experiment and keep it.")
-    sub.add_argument("stream", metavar="STREAM", help=f"one of: {', '.join(STREAMS)}")
-    sub.add_argument("--seeds", type=int, default=50, help="how many seeds (default 50)")
-    sub.add_argument("--first-seed", type=int, default=0, help="the first of them (default 0)")
+    sub.add_argument("stream", metavar="STREAM", help=f"one of: {', '.join(STREAMS)}, facts")
+    sub.add_argument("--seeds", type=int, help="how many seeds (default 50)")
+    sub.add_argument("--first-seed", type=int, help="the first of them (default 0)")
     sub.add_argument("--methods", type=_method_list, metavar="A,B", help=f"default: all of {', '.join(METHODS)}")
     _add_settings(sub)
     _add_world(sub)
     how = "how tepa acts without an Active value (default: the stream's own)"
     sub.add_argument("--fallback", choices=FALLBACKS, help=how)
     sub.add_argument("--name", help="name of the run, for people")
+    sub.add_argument("--file", help="run facts: a FactConsolidation file (JSON or JSONL)")
+    sub.add_argument("--orders", type=int, default=3, help="run facts: orders of the questions (default 3)")
+    sub.add_argument("--answerer", choices=ANSWERERS, default="deterministic", help="run facts: who answers")
 
     sub = add("stream", _stream, "Show what happens in one seed of a stream.")
     sub.add_argument("stream", metavar="STREAM", help=f"one of: {', '.join(STREAMS)}")

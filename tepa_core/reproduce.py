@@ -26,11 +26,13 @@ from tepa_core.reported import (
     ABLATION,
     COST,
     COST_SIZES,
+    DRIFT,
     FACT_FILES,
     FLAT,
     FLAT_IN_VERSION_1,
     NOISE_RUNS,
     OUTLIER,
+    PAIRED,
     ROWS,
     Row,
     open_choice,
@@ -39,7 +41,7 @@ from tepa_core.reported import (
 )
 from tepa_core.stats import bootstrap_mean, holm, mpi_interval, paired_permutation, resample_counts
 from tepa_core.store import Store, queries, save_facts, save_run
-from tepa_core.streams.fact_file import read_fact_file
+from tepa_core.streams.fact_file import FactFileError, read_fact_file
 
 #: A reported value counts as reproduced when it lies in our interval widened by this much on both sides.
 MARGIN: Final = 0.03
@@ -114,7 +116,7 @@ def missing_file(name: str, folder: Path | None = None) -> str | None:
     return None
 
 
-def stored_runs(store: Store, seeds: int = SEEDS) -> Mapping[str, str]:
+def stored_runs(store: Store, seeds: int = SEEDS) -> dict[str, str]:
     """Return which runs of the tables the database has: name -> id. Of two fact runs on one file, the newer."""
     listed = queries.runs(store)
     there = set(listed["run_id"])
@@ -125,12 +127,12 @@ def stored_runs(store: Store, seeds: int = SEEDS) -> Mapping[str, str]:
         name = wanted.get(dataclasses.replace(spec, digest=""))
         if name is not None:
             found.setdefault(name, run_id)
-    return MappingProxyType(found)
+    return found
 
 
 def ensure_runs(
     store: Store, seeds: int = SEEDS, progress: Progress | None = None, *, facts: Path | None = None
-) -> Mapping[str, str]:
+) -> dict[str, str]:
     """Run what the tables need and the database does not have yet; each finished run is stored at once.
 
     Parameters
@@ -142,31 +144,40 @@ def ensure_runs(
 
     Returns
     -------
-    Mapping[str, str]
+    dict
         Name of the run in `specs` or `FACT_FILES` -> id of the stored run.
 
     Raises
     ------
     FactFileError
-        If a fact file has another shape; what was run before is stored.
+        If a fact file has another shape; everything else is run and stored before.
     """
-    stored = dict(stored_runs(store, seeds))
-    simulated = {name: spec for name, spec in specs(seeds).items() if name not in stored}
+    stored = stored_runs(store, seeds)
     files = {name: path for file, name in FACT_FILES.items() if (path := fact_path(file, facts)) is not None}
-    total = len(simulated) + len(files)
-    for i, (name, spec) in enumerate(simulated.items()):
+    # The newest run is what a visitor sees first, so the streams with all methods come last.
+    simulated = [(name, spec) for name, spec in reversed(list(specs(seeds).items())) if name not in stored]
+    total = len(files) + len(simulated)
+    unread: FactFileError | None = None
+    for i, (name, path) in enumerate(files.items()):
+        try:
+            stored[name] = _ensure_facts(store, name, path, _part(progress, i, total, name))
+        except FactFileError as error:
+            unread = error
+    for i, (name, spec) in enumerate(simulated, len(files)):
         stored[name] = save_run(store, run(spec, _part(progress, i, total, name)), f"Reproduction: {name}")
-    there = set(queries.runs(store)["run_id"])
-    for i, (name, path) in enumerate(files.items(), len(simulated)):
-        show = _part(progress, i, total, name)
-        if show is not None:
-            show(0.0, f"reading {path.name}")
-        file = read_fact_file(path)
-        wanted = fact_spec(name, file.digest)
-        if wanted.run_id not in there:
-            save_facts(store, run_facts(file, wanted, progress=show), len(file.facts), f"Reproduction: {name}")
-        stored[name] = wanted.run_id
-    return MappingProxyType(stored)
+    if unread is not None:
+        raise unread
+    return stored
+
+
+def _ensure_facts(store: Store, name: str, path: Path, progress: Progress | None) -> str:
+    if progress is not None:
+        progress(0.0, f"reading {path.name}")
+    file = read_fact_file(path)
+    wanted = fact_spec(name, file.digest)
+    if not (queries.runs(store)["run_id"] == wanted.run_id).any():
+        save_facts(store, run_facts(file, wanted, progress=progress), len(file.facts), f"Reproduction: {name}")
+    return wanted.run_id
 
 
 def _part(progress: Progress | None, number: int, of: int, name: str) -> Progress | None:
@@ -210,7 +221,8 @@ def table(
     measured_cost
         From `tepa_core.cost.measure`; without it the cost rows are not measured.
     instead
-        Name of a run -> rows of `fallback_success` that take the place of its own for the methods they have.
+        Name of a run -> rows of `fallback_success` that take the place of its own for the methods they have, in the
+        drift table and the paired differences.
     facts
         Folder of the fact files, to say which are missing.
 
@@ -229,9 +241,10 @@ def table(
         ``note``
             Why it is not measured, or the open choice behind our side.
     """
-    samples = _samples(store, stored, instead)
+    own, changed = _samples(store, stored, {}), _samples(store, stored, instead)
     measured = []
     for row in ROWS:
+        samples = changed if row.table in (DRIFT, PAIRED) else own
         ours, lo, hi = _cost(row, measured_cost) if row.table == COST else _measure(row, samples)
         why_not = _not_measured(row, facts) if np.isnan(ours) else ""
         within = None if np.isnan(lo) else bool(lo - MARGIN <= row.reported <= hi + MARGIN)
@@ -247,7 +260,7 @@ def table(
         )
     frame = pd.DataFrame(measured)
     frame["within"] = frame["within"].astype("boolean")
-    return frame.assign(p=_p_values(samples))
+    return frame.assign(p=_p_values(changed))
 
 
 #: Per run and scope: one row per seed (or question), one column per method.

@@ -1,11 +1,40 @@
-"""What every test shares: how hypothesis searches."""
+"""What every test shares: how hypothesis searches, and the one browser of a test run."""
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
+from playwright.sync_api import Browser, sync_playwright
 
 # Compiled code is slow on its first call and fast after it, so a deadline per example says nothing.
 settings.register_profile(
     "default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("default")
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start the chromium of this machine. One for the whole run: playwright allows one loop at a time."""
+    program = os.environ.get("TEPA_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUMS)), None)
+    if program is None:
+        pytest.fail("These tests need a browser: install chromium, or name its program in TEPA_CHROMIUM.")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=SWITCHES)
+        yield chromium
+        chromium.close()

@@ -5,7 +5,8 @@ from tepa_core.experiment.answer_backends import AnswerError, Backend, ChatBacke
 from tepa_core.experiment.facts import ATTRIBUTIONS, FACT_METHODS, FactResult, FactSpec, run_facts
 from tepa_core.experiment.measures import measures
 from tepa_core.experiment.play import Override, Played, play
-from tepa_core.experiment.run import Progress, RunResult, run, setting
+from tepa_core.experiment.replayed import replay_seed
+from tepa_core.experiment.run import PlayedTables, Progress, RunResult, run, setting
 from tepa_core.experiment.spec import RunSpec
 from tepa_core.experiment.summary import (
     OVERALL,
@@ -29,6 +30,7 @@ __all__ = [
     "FactSpec",
     "Override",
     "Played",
+    "PlayedTables",
     "Progress",
     "RunResult",
     "RunSpec",
@@ -38,6 +40,7 @@ __all__ = [
     "paired_comparisons",
     "play",
     "pollution_summary",
+    "replay_seed",
     "run",
     "run_differences",
     "run_facts",

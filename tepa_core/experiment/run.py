@@ -74,13 +74,13 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
             progress(0.1 * (i + 1) / spec.seeds, f"Drew {i + 1} of {spec.seeds} seeds")
     episodes, evidence, trials = [], [], []
     for i, method_id in enumerate(spec.methods):
-        entry = METHODS[method_id]
         for stream in streams:
-            played = play(stream, entry.make(setting(spec, stream)))
-            episodes.append(_episodes(method_id, stream, played))
-            if entry.lifecycle:
-                evidence.append(_evidence(method_id, stream, played, spec.thresholds))
-            trials.append(_trials(method_id, stream, played))
+            played = play(stream, METHODS[method_id].make(setting(spec, stream)))
+            of_seed = played_tables(spec, method_id, stream, played)
+            episodes.append(of_seed.episodes)
+            if of_seed.evidence is not None:
+                evidence.append(of_seed.evidence)
+            trials.append(of_seed.trials)
         if progress is not None:
             progress(0.1 + 0.9 * (i + 1) / len(spec.methods), f"{method_id}: {spec.seeds} seeds played")
     return RunResult(
@@ -91,6 +91,27 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
         pd.concat([_truth(stream) for stream in streams], ignore_index=True),
         phase_table(streams[0]),
         time.perf_counter() - began,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedTables:
+    """What one method did on one seed: ``episodes``, ``evidence`` and ``trials`` of `RunResult`.
+
+    ``evidence`` is None for a method without a lifecycle.
+    """
+
+    episodes: pd.DataFrame
+    evidence: pd.DataFrame | None
+    trials: pd.DataFrame
+
+
+def played_tables(spec: RunSpec, method: str, stream: Stream, played: Played) -> PlayedTables:
+    """Write what a method did on one seed out as tables."""
+    return PlayedTables(
+        _episodes(method, stream, played),
+        _evidence(method, stream, played, spec.thresholds) if METHODS[method].lifecycle else None,
+        _trials(method, stream, played),
     )
 
 

@@ -57,6 +57,7 @@ RULE_WORDS: Mapping[str, str] = MappingProxyType(
 """What each rule says, for the hover box of a transition."""
 
 POINTS_PER_VALUE = 1500
+FEW_VALUES = 3
 TICKS_PER_KIND = 1500
 LETTERED_TRANSITIONS = 60
 FINEST_SPAN = 1 / 800
@@ -264,7 +265,8 @@ def caption(trace: LifecycleData) -> str:
     late = int(trace.evidence["late"].astype(bool).sum())
     to_state = trace.transitions["to_state"]
     counts = [
-        f"{supports} supports and {len(trace.evidence) - supports} conflicts" + (f" ({late} late)" if late else ""),
+        f"{_number(supports, 'support')} and {_number(len(trace.evidence) - supports, 'refutation')}"
+        + (f" ({late} late)" if late else ""),
         _number(int((to_state == "active").sum()), "activation"),
         _number(int((to_state == "revoked").sum()), "revocation"),
     ]
@@ -394,14 +396,16 @@ def _life_line(
     rows = rows.iloc[[*chosen, chosen[-1]]].reset_index(drop=True)
     rows.loc[len(chosen), "x"] = max(end, rows["x"].iloc[-1])
     group = f"value {value}"
+    # Bands of many values hide each other: then only those of what can be retrieved are drawn.
+    banded = np.append(strong, strong[-1]) | (n_values <= FEW_VALUES)
     for bound in ("lo", "hi"):
         fig.add_scatter(
             x=rows["x"],
-            y=rows[bound],
+            y=rows[bound].where(banded),
             mode="lines",
             line={"width": 0, "shape": "hv"},
             fill="tonexty" if bound == "hi" else None,
-            fillcolor=translucent(color, 0.17 if n_values <= 3 else 0.08) if bound == "hi" else None,
+            fillcolor=translucent(color, 0.17 if n_values <= FEW_VALUES else 0.12) if bound == "hi" else None,
             hoverinfo="skip",
             legendgroup=group,
             showlegend=False,
@@ -434,7 +438,7 @@ def _life_line(
             y=heights,
             mode="lines",
             line={"color": color, "shape": "hv"}
-            | ({"width": 2.6 if n_values <= 3 else 1.8} if is_strong else {"width": 1.2, "dash": "dash"}),
+            | ({"width": 2.6 if n_values <= FEW_VALUES else 1.8} if is_strong else {"width": 1.2, "dash": "dash"}),
             hoverinfo="text",
             hovertext=line["hover"],
             legendgroup=group,

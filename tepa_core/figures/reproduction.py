@@ -26,7 +26,7 @@ NOISE_COLUMNS = ("method", "percent", "ours", "lo", "hi", "reported")
 TALLY_COLUMNS = ("table", "reported", "measured", "within")
 OURS, PAPER = "this build, with interval", "the paper"
 PAPER_COLOR = "#8c8c8c"
-ROW_PX, PLOT_PX = 29, 290
+ROW_PX, TALL_ROW_PX, PLOT_PX = 29, 34, 290
 
 #: Colour and pattern of the three verdicts on a reported number.
 VERDICTS = (
@@ -37,7 +37,13 @@ VERDICTS = (
 
 
 def beside_reported(
-    rows: pd.DataFrame, *, x_title: str, zero_line: bool = False, stems: bool = False, decimals: int = 3
+    rows: pd.DataFrame,
+    *,
+    x_title: str,
+    zero_line: bool = False,
+    stems: bool = False,
+    whole: bool = False,
+    decimals: int = 3,
 ) -> go.Figure:
     """Draw our value with its interval beside the reported one, a row each (paper Figures 4, 8 and 9).
 
@@ -53,6 +59,8 @@ def beside_reported(
         Mark zero, for differences and changes.
     stems
         Draw a stem from zero to our value (a lollipop).
+    whole
+        Show the whole range of a rate, from 0 to 1.
     decimals
         Of the numbers in the hover box.
 
@@ -98,7 +106,8 @@ def beside_reported(
         name="interval",
         showlegend=False,
     )
-    if "reported_lo" in drawn and "reported_hi" in drawn:
+    spans = {"reported_lo", "reported_hi"} <= set(drawn.columns) and bool(drawn["reported_lo"].notna().any())
+    if spans:
         fig.add_scatter(
             x=[e for lo, hi in zip(drawn["reported_lo"], drawn["reported_hi"], strict=True) for e in (lo, hi, None)],
             y=[edge for place in drawn["place"] for edge in (place + 0.24, place + 0.24, None)],
@@ -108,6 +117,7 @@ def beside_reported(
             name="the paper's interval",
         )
     hover = [_hover(row, decimals) for row in records(drawn)]
+    named = bool(drawn["reported"].notna().any())
     fig.add_scatter(
         x=drawn["ours"],
         y=drawn["place"],
@@ -121,7 +131,7 @@ def beside_reported(
     )
     fig.add_scatter(
         x=drawn["reported"],
-        y=drawn["place"] + (0.24 if "reported_lo" in drawn else 0.0),
+        y=drawn["place"] + (0.24 if spans else 0.0),
         mode="markers",
         cliponaxis=False,
         marker={"color": PAPER_COLOR, "size": 13, "symbol": "diamond-open", "line": {"width": 2, "color": PAPER_COLOR}},
@@ -129,17 +139,18 @@ def beside_reported(
         hoverinfo="text",
         hovertext=hover,
         name=PAPER,
+        showlegend=named,
     )
     if zero_line:
         line = {"color": GREY, "width": 2}
         fig.add_shape(type="line", x0=0, x1=0, y0=0, y1=1, yref="paper", line=line, layer="below", name="zero")
     for heading in headings[1:]:
         fig.add_hline(y=heading - 0.5, line={"color": GRID, "width": 1})
-    height = ROW_PX * max(len(ticks), 3)
+    height = (TALL_ROW_PX if any("<br>" in tick for tick in ticks) else ROW_PX) * max(len(ticks), 3)
     layout(fig, height=height, x_title=x_title)
     legend_below(fig, plot_px=height)
     fig.update_layout(margin_t=8)
-    fig.update_xaxes(showgrid=True, nticks=6)
+    fig.update_xaxes(showgrid=True, nticks=6, range=[-0.03, 1.04] if whole else None)
     fig.update_yaxes(tickvals=list(range(len(ticks))), ticktext=ticks, range=[len(ticks) - 0.4, -0.6], showgrid=False)
     return describe(fig, alt=beside_alt_text(rows, decimals=decimals), caption=beside_caption(rows))
 
@@ -156,10 +167,14 @@ def beside_alt_text(rows: pd.DataFrame, *, decimals: int = 3) -> str:
 
 def beside_caption(rows: pd.DataFrame) -> str:
     """Say what to see in `beside_reported`: the largest distance between the two."""
+    if rows["reported"].isna().all():
+        return "Filled: this build with its 95 % interval. The paper draws this without printing its numbers."
     what = "Filled: this build with its 95 % interval. Hollow diamond: the paper."
     gap = (rows["ours"] - rows["reported"]).abs()
     if gap.dropna().empty:
-        return f"{what} Nothing of it is measured yet." if rows["ours"].isna().all() else what
+        return f"{what} Nothing of it is measured yet."
+    if gap.max() < 0.0005:
+        return f"{what} They agree in every row."
     row = rows.iloc[int(gap.argmax())]
     where = f"{row['label']} ({row['group']})" if row["group"] else row["label"]
     return f"{what} Largest distance: {where}, {row['ours']:.3f} against {row['reported']:.3f}."
@@ -286,12 +301,11 @@ def tally_bars(tally: pd.DataFrame) -> go.Figure:
             x=counts[name],
             y=rows,
             width=0.7,
-            text=[f"{n}" if n else "" for n in counts[name]],
-            textposition="inside",
-            insidetextanchor="middle",
-            textangle=0,
-            textfont={"color": "#ffffff" if name != "not measured" else None},
-            marker={"color": color, "line": {"width": 0}, "pattern": {"shape": pattern, "fgcolor": "#ffffff"}},
+            marker={
+                "color": color,
+                "line": {"width": 0},
+                "pattern": {"shape": pattern, "bgcolor": color, "fgcolor": "#ffffff"},
+            },
             hoverinfo="text",
             hovertext=[
                 f"<b>{shown(table)}</b><br>{n} {name}" for table, n in zip(tally["table"], counts[name], strict=True)
@@ -305,7 +319,10 @@ def tally_bars(tally: pd.DataFrame) -> go.Figure:
     fig.update_layout(barmode="stack", margin_t=8)
     fig.update_yaxes(
         tickvals=rows,
-        ticktext=[two_lines(shown(table, limit=44), width=20) for table in tally["table"]],
+        ticktext=[
+            f"{two_lines(shown(row.table, limit=44), width=20)}: {row.within} of {row.measured}"
+            for row in records(tally)
+        ],
         range=[len(tally) - 0.5, -0.5],
         showgrid=False,
     )

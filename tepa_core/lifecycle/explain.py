@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from tepa_core.lifecycle import rule
-from tepa_core.lifecycle.precedent import TRANSITION, Rule, State, Thresholds
+from tepa_core.lifecycle.precedent import TRANSITION, Rule, State, Thresholds, Verdict
 from tepa_core.lifecycle.replay import Replay
 
 #: Items that a counterfactual tries before it says "never".
@@ -133,7 +133,14 @@ def _until(replayed: Replay, value: int, thresholds: Thresholds, *, supports: bo
 
 
 def why(
-    items: pd.DataFrame, transition: Mapping[str, Any], thresholds: Thresholds, at: str, activated: int | None = None
+    items: pd.DataFrame,
+    transition: Mapping[str, Any],
+    thresholds: Thresholds,
+    at: str,
+    activated: int | None = None,
+    *,
+    decided: str = "",
+    several_from: int | None = None,
 ) -> Why:
     """Explain one transition.
 
@@ -148,14 +155,25 @@ def why(
     at
         When it happened, in words: "at task 81", "on 4 July 2025".
     activated
-        Number (``seq``) of the item at which the life that a revocation ends began; without it the outcomes before the
-        revoking item are shown as far as the window still holds them.
+        Number (``seq``) of the item after which the outcomes of the life that a revocation ends begin; without it the
+        outcomes before the revoking item are shown as far as the window still holds them.
+    decided
+        Who decided, and why, in words, where a decision made the transition or, for a re-assertion, stands against it.
+    several_from
+        Number of items (in order) from which the key holds several values, so that a support of one is no conflict
+        for another; None where it holds one throughout.
     """
     value, cause = transition["value_id"], Rule[transition["rule"].upper()]
+    if cause is Rule.DECIDED:
+        return Why(f"Made active again {at} by a decision{_of(decided)}.", (), "", None, ())
+    if cause is Rule.SUPERSEDED and transition["seq"] < 0:
+        line = Line("active values of the key", "1", "2", "at most 1", "superseded")
+        sentence = f"Revoked {at}: a decision{_of(decided)} made another value of the key active."
+        return Why(sentence, (line,), "", None, ())
     upto = items[items["seq"].to_numpy() == transition["seq"]].index
     before = items.loc[: upto[0]]
     if cause in (Rule.POSTERIOR, Rule.RECENT):
-        return _why_revoked(before, value, transition, thresholds, at, cause, activated)
+        return _why_revoked(before, value, transition, thresholds, at, cause, activated, several_from)
     if cause is Rule.SUPERSEDED:
         winner = before.iloc[-1]
         supports = before[(before["value_id"] == winner["value_id"]) & before["supports"]]
@@ -166,7 +184,11 @@ def why(
             None,
             tuple(supports["seq"].tail(thresholds.theta_prop).tolist()),
         )
-    return _why_raised(before, value, transition, thresholds, at, cause)
+    return _why_raised(before, value, transition, thresholds, at, cause, decided)
+
+
+def _of(decided: str) -> str:
+    return f" of {decided}" if decided else ""
 
 
 def _why_revoked(
@@ -177,9 +199,13 @@ def _why_revoked(
     at: str,
     cause: Rule,
     activated: int | None,
+    several_from: int | None,
 ) -> Why:
     s, f, window = int(row["support"]), int(row["conflict"]), str(row["window"])
-    concerned = before[before["supports"] | (before["value_id"] == value)]
+    conflicting = before["supports"].to_numpy(np.bool_).copy()
+    if several_from is not None:
+        conflicting[several_from:] = False
+    concerned = before[conflicting | (before["value_id"] == value)]
     evidence = concerned["seq"].tail(th.n_rec if cause is Rule.RECENT else max(th.n_min, th.n_rec))
     conflicts = window.count("0")
     q_before, q = th.posterior(s, f - 1), th.posterior(s, f)
@@ -244,7 +270,9 @@ def _why_revoked(
     return Why(sentence, lines, counterfactual, needed, tuple(evidence.tolist()))
 
 
-def _why_raised(before: pd.DataFrame, value: str, row: Mapping[str, Any], th: Thresholds, at: str, cause: Rule) -> Why:
+def _why_raised(
+    before: pd.DataFrame, value: str, row: Mapping[str, Any], th: Thresholds, at: str, cause: Rule, decided: str
+) -> Why:
     s, f = int(row["trial_support"]), int(row["trial_conflict"])
     q = th.posterior(s, f)
     supports = before[(before["value_id"] == value) & before["supports"]]
@@ -252,11 +280,14 @@ def _why_raised(before: pd.DataFrame, value: str, row: Mapping[str, Any], th: Th
         Rule.PROPOSED: "Became a hypothesis",
         Rule.PROMOTED: "Became active",
         Rule.REACTIVATED: f"Came back out of the archive (life {int(row['life'])})",
+        Rule.REASSERTED: "Re-asserted",
     }[cause]
     sentence = (
         f"{opening} {at}: {counted(s, 'fresh support')} against {counted(f, 'conflict')} "
-        f"since the tallies of this key last restarted."
+        f"since {'its tally' if cause is Rule.REASSERTED else 'the tallies of this key'} last restarted."
     )
+    if cause is Rule.REASSERTED:
+        sentence += f" It stays in the archive, because a decision{_of(decided)} confirmed its revocation."
     lines = (
         Line("fresh supports", str(s - 1), str(s), f"at least {th.theta_prop}", "reached"),
         Line("conflicts meanwhile", str(f), str(f), "", ""),
@@ -265,14 +296,20 @@ def _why_raised(before: pd.DataFrame, value: str, row: Mapping[str, Any], th: Th
             f"{th.posterior(s - 1, f):.3f}",
             f"{q:.3f}",
             f"at least {th.theta_pro:g} to be active",
-            "reached" if q >= th.theta_pro else "not yet",
+            "not yet" if q < th.theta_pro else "asks for another look" if cause is Rule.REASSERTED else "reached",
         ),
     )
     return Why(sentence, lines, "", None, tuple(supports["seq"].tail(max(s, 1)).tolist()))
 
 
 def standing(
-    state: State, support: int, conflict: int, trial: tuple[int, int], needed: int | None, th: Thresholds
+    state: State,
+    support: int,
+    conflict: int,
+    trial: tuple[int, int],
+    needed: int | None,
+    th: Thresholds,
+    verdict: Verdict | None = None,
 ) -> str:
     """Say where a precedent stands now and what would change it.
 
@@ -282,16 +319,25 @@ def standing(
         Its tally, (supports, conflicts).
     needed
         From `would_reactivate`, or from `would_revoke` for an Active precedent.
+    verdict
+        A decision that stands. `Verdict.CONFIRM`: on its revocation; `Verdict.PIN`: on an Active precedent itself, else
+        on the value of its key that is Active.
     """
     if state is State.ACTIVE:
         change = (
-            "No number of conflicts revokes it at these thresholds."
+            "It is pinned: no conflict revokes it, only another decision does."
+            if verdict is Verdict.PIN
+            else "No number of conflicts revokes it at these thresholds."
             if needed is None
             else f"{counted(needed, 'conflict').capitalize()}{'' if needed == 1 else ' in a row'} would revoke it."
         )
         return f"Active, with {counted(support, 'support')} against {counted(conflict, 'conflict')}. {change}"
     back = "bring it back" if state is State.REVOKED else "make it active"
-    if needed is None:
+    if state is State.REVOKED and verdict is Verdict.CONFIRM:
+        change = "Its revocation is confirmed: fresh supports ask for another look instead of bringing it back."
+    elif verdict is Verdict.PIN:
+        change = f"Another value of the key is pinned: no fresh support would {back}, only a decision does."
+    elif needed is None:
         change = f"No number of fresh supports would {back} at these thresholds."
     else:
         verb = back.replace("bring", "brings").replace("make", "makes") if needed == 1 else back

@@ -48,7 +48,8 @@ class EncodedLog:
         Per item whether trial validation lets its value become Active, shape (n,); None where there were no trials.
     verdict
         Per item a `Verdict` number where it is a person's decision, 0 where it is evidence, shape (n,); None where
-        there are no decisions. A decision takes effect after the evidence of its time.
+        there are no decisions. A decision takes effect after the evidence of its time; its ``seq`` is negative, and of
+        several at one time the one closest to 0 comes first.
     """
 
     precedent: npt.NDArray[np.int32]
@@ -69,7 +70,8 @@ class EncodedLog:
         """Order of replay: by time, evidence before decisions, then source; None when the items stand in it."""
         if self.verdict is None:
             return None if _is_sorted(self.time, self.seq) else np.lexsort((self.seq, self.time))
-        return np.lexsort((self.seq, self.verdict != 0, self.time))
+        decided = self.verdict != 0
+        return np.lexsort((np.where(decided, -self.seq, self.seq), decided, self.time))
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +356,7 @@ def tables(
     pandas.DataFrame
         Precedents: the labels, then ``state``, ``deprecated``, ``support``, ``conflict``, ``trial_support``,
         ``trial_conflict``, ``posterior``, ``rule``, ``lives``, ``created_at``, ``changed_at``, ``revoked_at`` (time of
-        the last revocation, missing if there was none).
+        the last revocation, missing if there was none; a re-assertion is none).
     pandas.DataFrame
         Transitions: ``precedent`` (index), ``number`` (of the precedent's transitions, from 0), ``seq``, ``time``,
         ``from_state``, ``to_state``, ``rule``, ``life``, ``support``, ``conflict``, ``window`` (text of 1 and 0, oldest
@@ -370,7 +372,8 @@ def tables(
     judged_f = np.where(active, p["conflict"], trial_conflict)
     prior = thresholds.alpha + thresholds.beta
     recent = _ones(p["window"])
-    revoked = np.flatnonzero(t["to_state"] == State.REVOKED)
+    falls = (t["to_state"] == State.REVOKED) & (t["from_state"] == State.ACTIVE)
+    revoked = np.flatnonzero(falls)
     revoked_at = np.full(len(p), -1, np.int64)
     revoked_at[t["precedent"][revoked]] = t["time"][revoked]
     precedents = labels.assign(
@@ -388,7 +391,6 @@ def tables(
         revoked_at=pd.array(revoked_at, "Int64").copy(),
     )
     precedents.loc[revoked_at < 0, "revoked_at"] = pd.NA
-    falls = t["to_state"] == State.REVOKED
     s = np.where(falls, t["support"], t["trial_support"])
     f = np.where(falls, t["conflict"], t["trial_conflict"])
     transitions = pd.DataFrame(

@@ -3,6 +3,7 @@
 from tepa_core.store import queries
 from tepa_core.store.answers import StoredAnswers
 from tepa_core.store.connection import DEFAULT_PATH, PATH_VARIABLE, Store, StoreError, default_path
+from tepa_core.store.derive import precedent_id
 from tepa_core.store.lives import (
     REVOCATION_RULES,
     KeyLife,
@@ -14,7 +15,8 @@ from tepa_core.store.lives import (
     precedent_life,
 )
 from tepa_core.store.queries import RunInfo, UnknownRunError
-from tepa_core.store.write import LogImport, delete_run, precedent_id, rename_run, save_facts, save_log, save_run
+from tepa_core.store.triaged import triaged
+from tepa_core.store.write import LogImport, delete_run, rename_run, save_facts, save_log, save_run
 
 __all__ = [
     "DEFAULT_PATH",
@@ -41,4 +43,5 @@ __all__ = [
     "save_facts",
     "save_log",
     "save_run",
+    "triaged",
 ]

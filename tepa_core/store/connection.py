@@ -43,6 +43,8 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        #: Counts what was written: an answer kept under it is never older than the question.
+        self.generation = 0
         self._writing = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,6 +91,7 @@ class Store:
                 cursor.rollback()
                 raise
             cursor.commit()
+            self.generation += 1
 
     def close(self) -> None:
         """Close the file, so that another process can open it."""

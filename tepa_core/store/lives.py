@@ -28,7 +28,7 @@ from tepa_core.methods import thresholds_of
 from tepa_core.stats import beta_band
 from tepa_core.store import queries
 from tepa_core.store.connection import Store
-from tepa_core.store.write import precedent_id, spelling
+from tepa_core.store.derive import precedent_id, spelling
 
 
 class UnknownPrecedentError(ValueError):

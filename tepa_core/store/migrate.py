@@ -26,8 +26,54 @@ def _answers(cursor: duckdb.DuckDBPyConnection) -> None:
     )
 
 
+def _decisions(cursor: duckdb.DuckDBPyConnection) -> None:
+    cursor.execute(
+        """
+        CREATE TABLE decision (
+            run_id VARCHAR NOT NULL,
+            number BIGINT NOT NULL,
+            decision_id VARCHAR NOT NULL,
+            precedent_id VARCHAR NOT NULL,
+            action VARCHAR NOT NULL CHECK (action IN ('reactivate', 'confirm', 'both_valid', 'undo')),
+            pinned BOOLEAN NOT NULL,
+            category VARCHAR NOT NULL,
+            reason VARCHAR,
+            reviewer VARCHAR NOT NULL,
+            authenticated BOOLEAN NOT NULL,
+            decided_at TIMESTAMPTZ NOT NULL,
+            effective_at BIGINT NOT NULL,
+            version VARCHAR NOT NULL,
+            effect VARCHAR NOT NULL,
+            undoes VARCHAR,
+            reason_salt VARCHAR,
+            reason_digest VARCHAR NOT NULL,
+            previous_hash VARCHAR NOT NULL,
+            hash VARCHAR NOT NULL
+        );
+        -- Apart from the rows, so that it shows when the last of them are gone.
+        CREATE TABLE ledger_head (
+            run_id VARCHAR PRIMARY KEY,
+            decisions BIGINT NOT NULL,
+            hash VARCHAR NOT NULL
+        );
+        """
+    )
+
+
+def _settings(cursor: duckdb.DuckDBPyConnection) -> None:
+    cursor.execute(
+        """
+        CREATE TABLE setting (
+            name VARCHAR PRIMARY KEY,
+            thresholds VARCHAR NOT NULL,
+            created_at TIMESTAMPTZ NOT NULL
+        )
+        """
+    )
+
+
 #: Version n is reached by MIGRATIONS[n - 1].
-MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (_first_schema, _answers)
+MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (_first_schema, _answers, _decisions, _settings)
 
 
 def migrate(cursor: duckdb.DuckDBPyConnection) -> bool:

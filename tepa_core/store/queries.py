@@ -481,6 +481,34 @@ def evidence_of_key(store: Store, run_id: str, method: str, seed: int, subject: 
     )
 
 
+def known_evidence(store: Store, run_id: str, method: str, until: int | None = None) -> pd.DataFrame:
+    """Evidence of one method on all its seeds (of a log: all of it) as it was known at a moment, in source order.
+
+    Parameters
+    ----------
+    until
+        The moment, itself included, in the stored clock; None for the end. Evidence of a log that names times of
+        arrival is known from its arrival on.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``seed``, ``seq``, ``occurred``, ``subject``, ``key``, ``key_id``, ``value``, ``value_id``, ``supports``,
+        ``admitted`` (whether trials let the value become active; missing where none were held).
+    """
+    arrives = bool(run_info(store, run_id).counts.get("arrival_times"))
+    return _ask(
+        store,
+        """
+        SELECT seed, seq, occurred, subject, key, key_id, value, value_id, supports, admitted
+        FROM evidence
+        WHERE run_id = $1 AND method = $2 AND ($3 IS NULL OR occurred <= $3 AND (NOT $4 OR arrived <= $3))
+        ORDER BY seed, seq
+        """,
+        [run_id, method, until, arrives],
+    )
+
+
 def success_per_question(store: Store, run_id: str) -> pd.DataFrame:
     """Mean success of each question of a fact run over its orders: ``method``, ``question``, ``success``."""
     return _ask(

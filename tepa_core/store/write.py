@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tepa_core import __version__
 from tepa_core.experiment import FactResult, RunResult
-from tepa_core.lifecycle import Thresholds, encode, replay, tables
+from tepa_core.lifecycle import Thresholds
 from tepa_core.methods import METHODS, thresholds_of
 from tepa_core.store.connection import Store
-from tepa_core.store.queries import BATCH_SIZE, UnknownRunError
+from tepa_core.store.derive import derive, insert
+from tepa_core.store.queries import UnknownRunError
 
 _TABLES = (
     "run",
@@ -41,17 +40,6 @@ _TABLES = (
 
 def _json(content: object) -> str:
     return json.dumps(content, sort_keys=True, ensure_ascii=False)
-
-
-def _insert(cursor: duckdb.DuckDBPyConnection, table: str, run_id: str, frame: pd.DataFrame) -> None:
-    """Append a frame whose columns carry the names of the table's columns."""
-    if frame.empty:
-        return
-    columns = ", ".join(f'"{name}"' for name in frame.columns)
-    cursor.register("incoming", frame)
-    # Table and column names are this module's own; the run id is bound.
-    cursor.execute(f'INSERT INTO "{table}" (run_id, {columns}) SELECT ?, {columns} FROM incoming', [run_id])  # noqa: S608
-    cursor.unregister("incoming")
 
 
 def _remove(cursor: duckdb.DuckDBPyConnection, run_id: str) -> int:
@@ -111,7 +99,7 @@ def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
     with store.write() as cursor:
         name = name or _name(cursor, run_id) or f"{spec.stream_spec.title}, {spec.seeds} seeds"
         _remove(cursor, run_id)
-        _insert(
+        insert(
             cursor,
             "run",
             run_id,
@@ -127,15 +115,15 @@ def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
                 elapsed_s=result.elapsed,
             ),
         )
-        _insert(cursor, "phase", run_id, result.phases.rename(columns={"start": "start_at", "end": "end_at"}))
-        _insert(cursor, "episode", run_id, result.episodes)
-        _insert(cursor, "truth", run_id, result.truth.rename(columns={"start": "start_at", "end": "end_at"}))
-        _insert(cursor, "evidence", run_id, evidence)
-        _insert(cursor, "trial", run_id, result.trials)
+        insert(cursor, "phase", run_id, result.phases.rename(columns={"start": "start_at", "end": "end_at"}))
+        insert(cursor, "episode", run_id, result.episodes)
+        insert(cursor, "truth", run_id, result.truth.rename(columns={"start": "start_at", "end": "end_at"}))
+        insert(cursor, "evidence", run_id, evidence)
+        insert(cursor, "trial", run_id, result.trials)
         for method in spec.methods:
             if METHODS[method].lifecycle:
                 lane = evidence[evidence["method"] == method]
-                _derive(cursor, run_id, lane, thresholds_of(method, spec.thresholds))
+                derive(cursor, run_id, lane, thresholds_of(method, spec.thresholds))
     return run_id
 
 
@@ -162,7 +150,7 @@ def save_facts(store: Store, result: FactResult, facts: int, name: str | None = 
     with store.write() as cursor:
         name = name or _name(cursor, run_id) or f"Facts of {spec.name}"
         _remove(cursor, run_id)
-        _insert(
+        insert(
             cursor,
             "run",
             run_id,
@@ -179,15 +167,15 @@ def save_facts(store: Store, result: FactResult, facts: int, name: str | None = 
             ),
         )
         spans = [("facts", 0, facts), ("questions", facts, facts + asked)]
-        _insert(cursor, "phase", run_id, pd.DataFrame(spans, columns=["phase", "start_at", "end_at"]))
-        _insert(cursor, "episode", run_id, result.episodes.assign(t=result.episodes["t"] + facts))
-        _insert(cursor, "question", run_id, result.questions.assign(t=result.questions["t"] + facts))
-        _insert(cursor, "attribution", run_id, result.attribution)
-        _insert(cursor, "evidence", run_id, evidence)
+        insert(cursor, "phase", run_id, pd.DataFrame(spans, columns=["phase", "start_at", "end_at"]))
+        insert(cursor, "episode", run_id, result.episodes.assign(t=result.episodes["t"] + facts))
+        insert(cursor, "question", run_id, result.questions.assign(t=result.questions["t"] + facts))
+        insert(cursor, "attribution", run_id, result.attribution)
+        insert(cursor, "evidence", run_id, evidence)
         for method in spec.methods:
             if METHODS[method].lifecycle:
                 lane = evidence[evidence["method"] == method]
-                _derive(cursor, run_id, lane, thresholds_of(method, spec.thresholds))
+                derive(cursor, run_id, lane, thresholds_of(method, spec.thresholds))
     return run_id
 
 
@@ -275,11 +263,11 @@ def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | N
     with store.write() as cursor:
         name = name or _name(cursor, run_id) or log.source
         _remove(cursor, run_id)
-        _insert(cursor, "phase", run_id, _log_phases(evidence))
-        _insert(cursor, "evidence", run_id, evidence)
-        _insert(cursor, "import_issue", run_id, log.issues.rename(columns={"row": "source_row"}))
-        batches = _derive(cursor, run_id, evidence, thresholds)
-        _insert(
+        insert(cursor, "phase", run_id, _log_phases(evidence))
+        insert(cursor, "evidence", run_id, evidence)
+        insert(cursor, "import_issue", run_id, log.issues.rename(columns={"row": "source_row"}))
+        batches = derive(cursor, run_id, evidence, thresholds)
+        insert(
             cursor,
             "run",
             run_id,
@@ -347,67 +335,3 @@ def _log_phases(evidence: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(columns=["phase", "start_at", "end_at"])
     ends = [*spans["min"].tolist()[1:], int(spans["max"].iloc[-1]) + 1]
     return pd.DataFrame({"phase": spans["phase"], "start_at": spans["min"], "end_at": ends})
-
-
-def _derive(cursor: duckdb.DuckDBPyConnection, run_id: str, evidence: pd.DataFrame, thresholds: Thresholds) -> int:
-    """Replay evidence into the derived tables; return how many precedents were revoked in batches."""
-    lanes = evidence.assign(subject=evidence["seed"].astype(str) + "\x1f" + evidence["subject"].astype(str))
-    log, labels = encode(lanes, time="occurred")
-    precedents, transitions = tables(log, labels, replay(log, thresholds), thresholds)
-    at = precedents["first"].to_numpy()
-    first = evidence.take(at)
-    ids = np.array(
-        [
-            precedent_id(*parts)
-            for parts in zip(
-                first["method"], first["seed"], first["subject"], first["key_id"], first["value_id"], strict=True
-            )
-        ],
-        object,
-    )
-    precedents = precedents.drop(columns=["first", "subject"]).assign(
-        precedent_id=ids,
-        method=first["method"].to_numpy(object),
-        seed=first["seed"].to_numpy(),
-        subject=first["subject"].to_numpy(object),
-        key=first["key"].to_numpy(object),
-        value=spelling(log.precedent, at, evidence["occurred"], evidence["value"]),
-    )
-    _insert(cursor, "precedent", run_id, precedents)
-    owner = ids[transitions["precedent"].to_numpy()]
-    transitions = transitions.rename(columns={"time": "occurred", "window": "recent_window"}).assign(precedent_id=owner)
-    transitions["transition_id"] = transitions["precedent_id"] + "." + transitions["number"].astype(str)
-    _insert(cursor, "transition", run_id, transitions.drop(columns=["precedent"]))
-    sizes = transitions[transitions["to_state"] == "revoked"].groupby("occurred")["precedent_id"].nunique()
-    return int(sizes[sizes >= BATCH_SIZE].sum())
-
-
-def spelling(
-    precedent: npt.NDArray[np.int32], first: npt.NDArray[np.int64], occurred: pd.Series[int], value: pd.Series[Any]
-) -> npt.NDArray[np.object_]:
-    """Return each precedent's value as its earliest item writes it; of equally early ones the first by alphabet.
-
-    Parameters
-    ----------
-    precedent, occurred, value
-        Per item its precedent, its time, and the value as written, shape (n,).
-    first
-        Any one item of each precedent, shape (m,).
-    """
-    written = value.to_numpy(object)
-    spelled = written[first]
-    differs = written != spelled[precedent]
-    if differs.any():
-        several = np.isin(precedent, precedent[differs])
-        items = pd.DataFrame(
-            {"precedent": precedent[several], "occurred": occurred.to_numpy()[several], "value": written[several]}
-        )
-        earliest = items.sort_values(["occurred", "value"]).drop_duplicates("precedent")
-        spelled[earliest["precedent"].to_numpy()] = earliest["value"].to_numpy(object)
-    return spelled
-
-
-def precedent_id(method: str, seed: int, subject: str, key_id: str, value_id: str) -> str:
-    """Return the stable id of a precedent: what it is about decides it, never its position."""
-    content = "\x1f".join((method, str(seed), subject, key_id, value_id))
-    return "p" + hashlib.blake2b(content.encode(), digest_size=8).hexdigest()

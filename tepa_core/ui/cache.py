@@ -13,7 +13,6 @@ import pandas as pd
 import streamlit as st
 
 from tepa_core import reproduce
-
 from tepa_core.experiment import (
     OVERALL,
     REFERENCE,
@@ -61,17 +60,21 @@ def store() -> Store:
 
 
 def question(function: Callable[Concatenate[Store, P], R]) -> Callable[P, R]:
-    """Cache a question's answer under the database's path and the question's arguments."""
+    """Cache a question's answer under the database's path and generation and the question's arguments.
+
+    The generation keeps an answer that was still being computed while somebody wrote from being given afterwards.
+    """
 
     @wraps(function)
-    def answer(db: str, *args: P.args, **kwargs: P.kwargs) -> R:
+    def answer(db: str, generation: int, *args: P.args, **kwargs: P.kwargs) -> R:
+        del generation
         return function(_open(db), *args, **kwargs)
 
     # `wraps` gives each cached function the name and source of its question, which is what Streamlit tells them by.
     cached: Callable[..., R] = st.cache_data(show_spinner=False, max_entries=256)(answer)
 
     def ask(*args: P.args, **kwargs: P.kwargs) -> R:
-        return cached(str(default_path()), *args, **kwargs)
+        return cached(str(default_path()), store().generation, *args, **kwargs)
 
     return ask
 
@@ -159,7 +162,6 @@ USUAL_FALLBACK = "candidate"
 support_rates = question(queries.support_rates)
 attributions = question(queries.attributions)
 reproduced_runs = question(reproduce.stored_runs)
-ablation = question(reproduce.variants)
 
 
 @question
@@ -170,6 +172,12 @@ def reproduced(database: Store, seeds: int, fallback: str, cost: pd.DataFrame | 
     if fallback != USUAL_FALLBACK and "controlled" in stored:
         played["controlled"] = reproduce.fallback_success(fallback, "controlled", seeds)
     return reproduce.table(database, stored, measured_cost=cost, instead=played)
+
+
+@question
+def ablation(database: Store, seeds: int) -> pd.DataFrame:
+    """Overall success per variant of the ablation, as `tepa_core.reproduce.variants`."""
+    return reproduce.variants(database, reproduce.stored_runs(database, seeds))
 
 
 @question

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -115,10 +115,15 @@ def figure(fig: go.Figure, key: str, *, select: bool | Callable[[], None] = Fals
 
 
 def table(
-    frame: pd.DataFrame, key: str, *, label: str = "Download this table (CSV)", columns: Mapping[str, Any] | None = None
+    frame: pd.DataFrame,
+    key: str,
+    *,
+    label: str = "Download this table (CSV)",
+    columns: Mapping[str, Any] | None = None,
+    height: Literal["auto", "content"] = "auto",
 ) -> None:
-    """Show a table with a formula-safe download."""
-    st.dataframe(frame, key=key, hide_index=True, width="stretch", column_config=columns)
+    """Show a table with a formula-safe download; height ``content`` shows all rows at once."""
+    st.dataframe(frame, key=key, hide_index=True, width="stretch", height=height, column_config=columns)
     download(frame, key, label)
 
 

@@ -183,7 +183,7 @@ def test_a_log_links_to_its_most_contested_keys_and_its_batch(open_page: OpenPag
         (query,) = [query for label, query in found.items() if label.startswith(f"{key['subject']}, {key['key']}: ")]
         assert f"subject={key['subject']}" in query
     # data/README.md: an import job revokes eight memories at 03:30 on 12 June.
-    assert "fell=batch" in found["8 at once, 12 June 2025, 03:30 UTC"]
+    assert "fell=batch" in found["8 at once, on 12 June 2025, 03:30 UTC"]
 
 
 def test_a_page_file_stays_short() -> None:

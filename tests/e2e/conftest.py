@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import queue
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,19 +15,10 @@ from typing import IO
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 
 ROOT = Path(__file__).parents[2]
 SECONDS_TO_START = 120
-SWITCHES = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 AT_HOME = {"127.0.0.1", "localhost"}
 #: A page opened by its own address asks for these below that address first, and then where they are.
 LOOKED_FOR = ("/_stcore/health", "/_stcore/host-config")
@@ -126,18 +115,6 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start a dashboard for the tests of one file, which may write."""
     with _serving(tmp_path_factory.mktemp("own_server")) as address:
         yield address
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Start the chromium of this machine."""
-    program = os.environ.get("TEPA_CHROMIUM") or shutil.which("chromium")
-    if program is None:
-        pytest.fail("These tests need a browser: install chromium, or name its program in TEPA_CHROMIUM.")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=SWITCHES)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -356,7 +356,7 @@ def test_a_missing_column_is_named(trace, table, column):
 
 def test_texts_count_and_list(trace):
     meta = lifecycle(trace).layout.meta
-    assert meta["caption"].startswith("3 supports and 2 conflicts (2 late), 2 activations and 1 revocation.")
+    assert meta["caption"].startswith("3 supports and 2 refutations (2 late), 2 activations and 1 revocation.")
     assert "thinned" not in meta["caption"]
     assert meta["alt"].startswith("Lifecycle of 2 values of one key. tea: Hypothesis at 2 (proposed).")
     assert "mate: Active at 8 (a_new_rule)." in meta["alt"]
@@ -483,3 +483,39 @@ def test_twelve_long_values_stay_small_in_traces_and_ticks(long_trace):
     assert all(len(named(fig, kind)[0].x) <= TICKS_PER_KIND for kind in ("support", "conflict"))
     assert {data.type for data in fig.data} == {"scatter", "bar"}
     assert "Evidence is thinned for display, state changes are not." in fig.layout.meta["caption"]
+
+
+def test_with_many_values_only_what_can_be_retrieved_has_a_band():
+    steps = [("retrieved", "active"), ("archived", "revoked"), ("third", "candidate"), ("fourth", "candidate")]
+    posterior = pd.DataFrame(
+        [(value, x, 0.6, 0.2, 0.9, state) for value, state in steps for x in range(3)],
+        columns=["value", "x", "posterior", "lo", "hi", "state"],
+    )
+    spans = pd.DataFrame(
+        [(value, state, 0, 2, 1) for value, state in steps], columns=["value", "state", "x0", "x1", "life"]
+    )
+    evidence = pd.DataFrame(
+        [(x, x, "retrieved", True, "", False) for x in range(3)],
+        columns=["evidence_id", "x", "value", "supports", "text", "late"],
+    )
+    none = pd.DataFrame(columns=["transition_id", "x", "value", "from_state", "to_state", "rule", "posterior"])
+    fig = lifecycle(
+        LifecycleData(
+            posterior=posterior,
+            spans=spans,
+            evidence=evidence,
+            transitions=none,
+            followed=pd.DataFrame(columns=["x", "value", "success"]),
+            phases=pd.DataFrame(columns=["phase", "start", "end"]),
+            theta_rev=0.3,
+            theta_pro=0.6,
+            x_title="task",
+        )
+    )
+    drawn = {
+        trace.name.split(",")[0]: int(np.isfinite(np.asarray(trace.y, float)).sum())
+        for trace in fig.data
+        if "credible band" in (trace.name or "") and trace.fill == "tonexty"
+    }
+    assert drawn["retrieved"] == 4
+    assert [drawn[value] for value in ("archived", "third", "fourth")] == [0, 0, 0]

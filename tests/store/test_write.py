@@ -9,7 +9,8 @@ from tepa_core.experiment import RunResult
 from tepa_core.lifecycle import Ledger, Rule, State, Thresholds
 from tepa_core.methods import thresholds_of
 from tepa_core.store import Store, UnknownRunError, delete_run, precedent_id, queries, rename_run, save_log, save_run
-from tepa_core.store.write import log_run_id, spelling
+from tepa_core.store.derive import spelling
+from tepa_core.store.write import log_run_id
 
 KEPT = ("phase", "episode", "truth", "evidence", "precedent", "transition", "import_issue")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,19 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tepa_core.ui import launch
 
-CHROMIUM_SWITCHES = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 SERVE = "import sys; from pathlib import Path; from tepa_core.ui.launch import serve; sys.exit(serve({}))"
 
 
@@ -156,21 +145,17 @@ def test_a_number_that_is_no_port_is_refused(port: int) -> None:
         launch.serve(port)
 
 
-@contextmanager
-def page_of_a_browser() -> Iterator[Page]:
-    """Open an empty page in the Chromium of this machine."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    chromium = os.environ.get("TEPA_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    with (
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_SWITCHES) as browser,
-    ):
-        yield browser.new_page()
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Open an empty page in a browser that has never been here."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
 
 
 @pytest.mark.e2e
-def test_the_first_deep_link_shows_its_page_and_no_dialog(app: Path, port: int) -> None:
-    with running(serving(app, port)) as process, page_of_a_browser() as page:
+def test_the_first_deep_link_shows_its_page_and_no_dialog(app: Path, port: int, page: Page) -> None:
+    with running(serving(app, port)) as process:
         page.goto(first_line(process).removeprefix("Ready: ") + "/second")
         expect(page.get_by_text("This is the second page.")).to_be_visible(timeout=20_000)
         # In the control below the server sends the dialog before the page's text.
@@ -179,10 +164,10 @@ def test_the_first_deep_link_shows_its_page_and_no_dialog(app: Path, port: int) 
 
 
 @pytest.mark.e2e
-def test_without_the_visit_the_first_deep_link_shows_the_dialog(app: Path, port: int) -> None:
+def test_without_the_visit_the_first_deep_link_shows_the_dialog(app: Path, port: int, page: Page) -> None:
     command = [sys.executable, "-m", "streamlit", "run", str(app), f"--server.port={port}"]
     command += [f"--server.address={launch.ADDRESS}", "--server.headless=true", "--browser.gatherUsageStats=false"]
-    with running(command), page_of_a_browser() as page:
+    with running(command):
         deadline = time.monotonic() + 30
         while not answers(port) and time.monotonic() < deadline:
             time.sleep(0.1)

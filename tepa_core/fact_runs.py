@@ -1,0 +1,115 @@
+"""From a fact file to a stored run: read, fed to every method, asked, kept."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from tepa_core.experiment import AnswerError, ChatBackend, FactSpec, Progress, run_facts
+from tepa_core.experiment.facts import DETERMINISTIC
+from tepa_core.lifecycle import Thresholds
+from tepa_core.store import Store, StoredAnswers, queries, save_facts
+from tepa_core.streams import FactFileError, read_fact_file
+
+#: Who answers: the deterministic reader, or a language model that the environment names.
+ANSWERERS: Final = (DETERMINISTIC, "chat")
+
+__all__ = ["ANSWERERS", "AnswerError", "FactFileError", "FactReport", "run_fact_file"]
+
+
+@dataclass(frozen=True, slots=True)
+class FactReport:
+    """What a fact run did.
+
+    Attributes
+    ----------
+    run_id
+        The stored run.
+    spec
+        What was run.
+    facts, unparsed, questions
+        Statements read, statements that no template reads, and questions.
+    attribution
+        Of questions through several relations: ``method``, ``attribution``, ``n`` (answers, over all orders).
+    calls, cache_hits
+        Answers asked of a language model, and found among those kept.
+    elapsed
+        Seconds.
+    """
+
+    run_id: str
+    spec: FactSpec
+    facts: int
+    unparsed: int
+    questions: int
+    attribution: pd.DataFrame
+    calls: int
+    cache_hits: int
+    elapsed: float
+
+
+def run_fact_file(
+    store: Store,
+    path: Path,
+    *,
+    methods: Sequence[str] | None = None,
+    thresholds: Thresholds | None = None,
+    orders: int = 3,
+    answerer: str = DETERMINISTIC,
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> FactReport:
+    """Run a fact file and keep the run.
+
+    Parameters
+    ----------
+    methods
+        Ids of methods; all that need no trials when left out.
+    thresholds
+        Of the precedents; the ``direct_facts`` preset when left out.
+    orders
+        How many orders the questions are asked in.
+    answerer
+        One of `ANSWERERS`.
+
+    Raises
+    ------
+    FactFileError
+        If the file cannot be read; the message says what is expected.
+    AnswerError
+        If the language model is not configured or does not answer.
+    ValueError
+        If a setting is unknown or out of range.
+    """
+    if answerer not in ANSWERERS:
+        raise ValueError(f"the answerer must be {' or '.join(ANSWERERS)}, not {answerer!r}")
+    file = read_fact_file(path)
+    with contextlib.ExitStack() as open_things:
+        backend = None
+        if answerer == "chat":
+            backend = open_things.enter_context(ChatBackend.from_environment(cache=StoredAnswers(store)))
+        spec = FactSpec.build(
+            file,
+            methods=methods,
+            thresholds=thresholds,
+            orders=orders,
+            backend=DETERMINISTIC if backend is None else backend.id,
+        )
+        result = run_facts(file, spec, backend, progress)
+    run_id = save_facts(store, result, len(file.facts), name)
+    return FactReport(
+        run_id,
+        spec,
+        len(file.facts),
+        len(file.unparsed),
+        len(file.questions),
+        queries.attributions(store, run_id),
+        result.usage.calls,
+        result.usage.cache_hits,
+        result.elapsed,
+    )

@@ -1,0 +1,248 @@
+"""The ledger of a run: its decisions, whether their chain holds, and what they say about the rules that revoke."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+import duckdb
+import pandas as pd
+
+from tepa_core.decisions import (
+    EMPTY,
+    Action,
+    Category,
+    Decision,
+    Head,
+    in_effect,
+    redactions,
+    verify,
+)
+from tepa_core.lifecycle import Verdict
+from tepa_core.stats import wilson_interval
+from tepa_core.store import queries
+from tepa_core.store.connection import Store
+
+_FIELDS = (
+    "number",
+    "decision_id",
+    "run_id",
+    "precedent_id",
+    "action",
+    "pinned",
+    "category",
+    "reason",
+    "reviewer",
+    "authenticated",
+    "decided_at",
+    "effective_at",
+    "version",
+    "effect",
+    "undoes",
+    "reason_salt",
+    "reason_digest",
+    "previous_hash",
+    "hash",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerCheck:
+    """Whether a ledger is as it was written.
+
+    Attributes
+    ----------
+    problems
+        What is wrong, one sentence each.
+    redacted
+        Which reasons were redacted, one sentence each; that is no problem.
+    head
+        Count and hash of the last decision as kept apart; who writes them down elsewhere can tell a rewritten ledger.
+    """
+
+    problems: tuple[str, ...]
+    redacted: tuple[str, ...]
+    head: Head
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing is wrong."""
+        return not self.problems
+
+
+def read_decisions(cursor: duckdb.DuckDBPyConnection, run_id: str) -> tuple[Decision, ...]:
+    """Read the decisions of a run in order of their numbers, with the cursor of a transaction."""
+    rows = cursor.execute(
+        f"SELECT {', '.join(_FIELDS)} FROM decision WHERE run_id = ? ORDER BY number, rowid",  # noqa: S608 - constants
+        [run_id],
+    ).fetchall()
+    return tuple(_decision(dict(zip(_FIELDS, row, strict=True))) for row in rows)
+
+
+def _decision(row: dict[str, object]) -> Decision:
+    at = row["decided_at"]
+    content = row | {"decided_at": at.astimezone(dt.UTC).isoformat()} if isinstance(at, dt.datetime) else row
+    return Decision.from_dict(content)
+
+
+def read_head(cursor: duckdb.DuckDBPyConnection, run_id: str) -> Head:
+    """Read the head of a run's ledger."""
+    row = cursor.execute("SELECT decisions, hash FROM ledger_head WHERE run_id = ?", [run_id]).fetchone()
+    return EMPTY if row is None else Head(int(row[0]), str(row[1]))
+
+
+def append(cursor: duckdb.DuckDBPyConnection, decision: Decision) -> None:
+    """Write one decision as the last row of its run's ledger."""
+    row = decision.as_dict() | {"decided_at": decision.decided_at}
+    marks = ", ".join("?" * len(_FIELDS))
+    cursor.execute(
+        f"INSERT INTO decision ({', '.join(_FIELDS)}) VALUES ({marks})",  # noqa: S608 - constants
+        [row[name] for name in _FIELDS],
+    )
+    set_head(cursor, decision.run_id, Head(decision.number, decision.hash))
+
+
+def set_head(cursor: duckdb.DuckDBPyConnection, run_id: str, head: Head) -> None:
+    """Keep the head of a run's ledger."""
+    cursor.execute(
+        "INSERT INTO ledger_head VALUES (?, ?, ?) "
+        "ON CONFLICT (run_id) DO UPDATE SET decisions = excluded.decisions, hash = excluded.hash",
+        [run_id, head.count, head.hash],
+    )
+
+
+def decisions_of(store: Store, run_id: str) -> tuple[Decision, ...]:
+    """Return the decisions of a run in the order in which they were taken, undone ones too.
+
+    Raises
+    ------
+    UnknownRunError
+        If there is no such run.
+    """
+    queries.run_info(store, run_id)
+    with store.read() as cursor:
+        return read_decisions(cursor, run_id)
+
+
+def verify_ledger(store: Store, run_id: str) -> LedgerCheck:
+    """Check a run's ledger against its chain and its head.
+
+    Raises
+    ------
+    UnknownRunError
+        If there is no such run.
+    """
+    queries.run_info(store, run_id)
+    with store.read() as cursor:
+        # One snapshot: a decision that is being written must not stand in one and be missing in the other.
+        cursor.begin()
+        decisions, head = read_decisions(cursor, run_id), read_head(cursor, run_id)
+        cursor.rollback()
+    return LedgerCheck(verify(decisions, head), redactions(decisions), head)
+
+
+def reasserted(store: Store, run_id: str) -> pd.DataFrame:
+    """Precedents that evidence asserted again after a person had confirmed their revocation: to be looked at again.
+
+    A later decision on the precedent takes it off this list.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``id``, ``transition_id`` (the last re-assertion), ``method``, ``seed``, ``subject``, ``key``, ``key_id``,
+        ``value``, ``reasserted_at`` (in the run's clock), ``times`` (re-assertions since the decision), and of the
+        decision that confirmed it ``decision_id``, ``number``, ``reviewer``, ``decided_at``, ``category``, ``reason``.
+    """
+    info = queries.run_info(store, run_id)
+    with store.read() as cursor:
+        decisions = in_effect(read_decisions(cursor, run_id))
+        found = cursor.execute(
+            """
+            SELECT precedent_id AS id, transition_id, method, seed, subject, key, key_id, value,
+                   occurred AS reasserted_at
+            FROM transition t JOIN precedent p USING (run_id, precedent_id)
+            WHERE run_id = ? AND t.rule = 'reasserted' ORDER BY occurred, t.seq, number
+            """,
+            [run_id],
+        ).df()
+    latest: dict[str, Decision] = {}
+    for decision in sorted(decisions, key=lambda one: (one.effective_at, one.number)):
+        latest[decision.precedent_id] = decision
+    rows = []
+    for id_, of_one in found.groupby("id", sort=False):
+        decision = latest[str(id_)]
+        # A decision takes effect after the evidence of its time.
+        since = of_one[of_one["reasserted_at"] > decision.effective_at]
+        if decision.action is Action.CONFIRM and len(since):
+            rows.append(
+                since.iloc[-1].to_dict()
+                | {
+                    "times": len(since),
+                    "decision_id": decision.decision_id,
+                    "number": decision.number,
+                    "reviewer": decision.reviewer,
+                    "decided_at": pd.Timestamp(decision.decided_at),
+                    "category": str(decision.category),
+                    "reason": decision.reason,
+                }
+            )
+    of_decision = ["times", "decision_id", "number", "reviewer", "decided_at", "category", "reason"]
+    frame = pd.DataFrame(rows, columns=[*found.columns, *of_decision])
+    return queries.in_clock(frame, ("reasserted_at",), info.is_log)
+
+
+def reviewer_agreement(store: Store, run_id: str, level: float = 0.95) -> pd.DataFrame:
+    """How often reviewers found a revocation right: the measured precision of the rules that revoke.
+
+    A revocation is *right* when a person confirmed it or decided with the category obsolete (it was right when it was
+    made), and *wrong*, a false positive of the detector, when a person reactivated the value or declared both valid
+    with the category wrong revocation. Other categories judge something else and are counted apart. Undone decisions
+    count nowhere; of several on one revocation the last counts.
+
+    Parameters
+    ----------
+    level
+        Of the Wilson interval.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``by`` (``all``, ``rule`` or ``key``), ``name`` (of the rule that revoked, or the key), ``right``, ``wrong``,
+        ``other`` (counts of revocations), ``precision`` (right among right and wrong; missing when there are none),
+        ``lo``, ``hi``. No rows when no revocation was judged.
+    """
+    queries.run_info(store, run_id)
+    with store.read() as cursor:
+        decisions = in_effect(read_decisions(cursor, run_id))
+        falls = cursor.execute(
+            """
+            SELECT precedent_id, transition_id, occurred, t.rule, key FROM transition t
+            JOIN precedent p USING (run_id, precedent_id)
+            WHERE run_id = ? AND from_state = 'active' AND to_state = 'revoked' AND seq >= 0
+                  AND precedent_id IN (SELECT unnest(?))
+            ORDER BY occurred, number
+            """,
+            [run_id, sorted({decision.precedent_id for decision in decisions})],
+        ).fetchall()
+    judged: dict[str, tuple[str, str, str]] = {}
+    for decision in decisions:
+        judged_falls = [row for row in falls if row[0] == decision.precedent_id and row[2] <= decision.effective_at]
+        if judged_falls:
+            _, transition, _, rule, key = judged_falls[-1]
+            judged[transition] = (rule, key, _judgement(decision))
+    frame = pd.DataFrame(judged.values(), columns=["rule", "key", "judgement"])
+    groups = [("all", "all", frame)] if len(frame) else []
+    groups += [(by, str(name), part) for by in ("rule", "key") for name, part in frame.groupby(by)]
+    rows = []
+    for by, name, part in groups:
+        right, wrong, other = (int((part["judgement"] == what).sum()) for what in ("right", "wrong", "other"))
+        lo, hi = wilson_interval(right, right + wrong, level) if right + wrong else (float("nan"), float("nan"))
+        precision = right / (right + wrong) if right + wrong else float("nan")
+        rows.append((by, name, right, wrong, other, precision, lo, hi))
+    return pd.DataFrame(rows, columns=["by", "name", "right", "wrong", "other", "precision", "lo", "hi"])
+
+
+def _judgement(decision: Decision) -> str:
+    if decision.verdict is Verdict.CONFIRM or decision.category is Category.OBSOLETE:
+        return "right"
+    return "wrong" if decision.category is Category.WRONG_REVOCATION else "other"

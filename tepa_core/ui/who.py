@@ -1,0 +1,124 @@
+"""Who acts: the person that a login vouches for, or a name that somebody typed.
+
+Where ``[auth]`` stands in ``.streamlit/secrets.toml``, Streamlit signs people in with an OpenID Connect provider, and
+``[roles]`` says who may decide::
+
+    [roles]
+    reviewers = ["ana@house.example"]      # e-mail addresses that the provider has verified
+    reviewer_subjects = ["8d1f0c…"]        # or the provider's own ids of accounts
+
+Without ``[auth]`` whoever can open the dashboard may decide under a name that is typed and marked "not authenticated".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import streamlit as st
+
+from tepa_core.decisions import Actor, Role
+from tepa_core.ui.widgets import plain_text
+
+#: Session key of the typed name. It is no widget's key, so it outlives the widgets that ask for it.
+NAME = "reviewer_name"
+
+LONGEST_NAME = 80
+
+
+def login_is_on() -> bool:
+    """Tell whether people sign in here."""
+    return st.secrets.load_if_toml_exists() and "auth" in st.secrets
+
+
+def current_actor() -> Actor:
+    """Say who is acting at this very moment; called again wherever something is written, never kept.
+
+    The role comes from the configuration and from claims that the provider has signed, and from nothing that the
+    browser sends. A sign-in counts until its token expires, which Streamlit itself does not check.
+    """
+    if not login_is_on():
+        return Actor(str(st.session_state.get(NAME, "")), authenticated=False, role=Role.REVIEWER)
+    if not st.user.is_logged_in or _expired():
+        return Actor("", authenticated=False, role=Role.VIEWER)
+    email, subject = _email(), str(st.user.get("sub") or "")
+    chosen = (email and email.casefold() in _listed("reviewers")) or subject.casefold() in _listed("reviewer_subjects")
+    name = email or subject
+    return Actor(name, authenticated=True, role=Role.REVIEWER if name and chosen else Role.VIEWER)
+
+
+def may_decide() -> bool:
+    """Tell whether to draw the verbs; that they are drawn permits nothing, the store asks for the role itself."""
+    return current_actor().role is Role.REVIEWER
+
+
+def sign_in() -> None:
+    """Draw who is signed in; where sign-in is on and nobody is, ask for it and stop the page."""
+    if not login_is_on():
+        return
+    if st.user.is_logged_in and not _expired():
+        actor = current_actor()
+        with st.sidebar:
+            st.caption(f"Signed in as {plain_text(actor.name)}, {actor.role}.")
+            st.button("Sign out", key="sign_out", icon=":material/logout:", type="tertiary", on_click=st.logout)
+        return
+    st.info(
+        "Your sign-in has expired. Sign in again to go on; nothing that was saved is lost."
+        if st.user.is_logged_in
+        else "Sign in to see the memories of this dashboard.",
+        icon=":material/lock:",
+    )
+    providers = [str(name) for name, value in st.secrets["auth"].items() if hasattr(value, "items")]
+    # Parameters of the one provider's own requests are a table too, but no provider.
+    for provider in [name for name in providers if name != "client_kwargs"] or [None]:
+        label = "Sign in" if provider is None else f"Sign in with {plain_text(provider)}"
+        st.button(label, key=f"sign_in_{provider or ''}", type="primary", on_click=st.login, args=(provider,))
+    st.stop()
+
+
+def only_reviewers(what: str) -> None:
+    """Stop a page that changes what is stored when a viewer opens it."""
+    if not may_decide():
+        st.info(
+            f"You are signed in as a viewer: {what} is for reviewers. Whoever runs this dashboard lists them in its "
+            "configuration.",
+            icon=":material/lock:",
+        )
+        st.stop()
+
+
+def name_field() -> None:
+    """Ask for a name where nobody signs in; the ledger marks it as not authenticated."""
+    if login_is_on():
+        return
+    st.text_input(
+        "Your name",
+        key="name_choice",
+        value=str(st.session_state.get(NAME, "")),
+        max_chars=LONGEST_NAME,
+        help="It stands in the ledger, marked “not authenticated”: nobody signs in to this dashboard, so anybody can "
+        "type any name. How to switch on the login stands in the README.",
+    )
+
+
+def keep_name() -> None:
+    """Keep what was typed for the rest of the session; first thing in a callback that writes."""
+    if not login_is_on() and "name_choice" in st.session_state:
+        st.session_state[NAME] = " ".join(str(st.session_state["name_choice"]).split())
+
+
+def _expired() -> bool:
+    """Tell whether the token has expired; one that does not say until when it holds has."""
+    until = st.user.get("exp")
+    return not isinstance(until, int | float) or until <= time.time()
+
+
+def _email() -> str:
+    """Return the e-mail address, unless the provider says that it has not verified it."""
+    verified = st.user.get("email_verified", True)
+    return str(st.user.get("email") or "") if verified in (True, "true") else ""
+
+
+def _listed(setting: str) -> Sequence[str]:
+    roles = st.secrets.get("roles", {})
+    return [str(name).casefold() for name in roles.get(setting, [])]
