@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from tepa_core.ui import widgets
+from tepa_core.ui import who, widgets
 
 ICON = Path(__file__).parent / "tepa_core" / "ui" / "icon.svg"
 
@@ -46,5 +46,8 @@ page = st.navigation(
         for section, rows in PAGES.items()
     }
 )
+who.sign_in()
 widgets.frame(page.title, questions[page.title])
+if page.title in {title for _, title, _, _ in PAGES["Data"]}:
+    who.only_reviewers("to start, import and delete runs")
 page.run()

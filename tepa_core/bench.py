@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tepa_core.experiment import Draws, Grid, RunSpec, one_dimensional, sweep
 from tepa_core.lifecycle import EncodedLog, Ledger, Thresholds, encode, replay
 from tepa_core.logs import import_log
 from tepa_core.store import Store
@@ -43,7 +44,14 @@ REPLAY_OVER_LWW = 0.6
 #: Ten times the events may cost this much per event, for the same keys.
 GROWTH = 2.0
 
+#: Seconds that the settings of a 31 x 31 surface may take: a person waits for it.
+SURFACE_S = 0.5
+
+#: Seconds that all sliders' own futures may take once one of them is let go.
+SLIDERS_S = 0.15
+
 _ROUNDS = 7
+_SURFACE_ROUNDS = 5
 _LEDGER_UPDATES = 50_000
 _QUERIES = 100_000
 _SCANS = 15
@@ -152,6 +160,24 @@ def _import_seconds(log: DriftLog) -> float:
             return time.perf_counter() - began
 
 
+def _surface_seconds() -> float:
+    spec = RunSpec.build("controlled")
+    draws = Draws.of(spec)
+    grids = Grid.parse("theta_rev=0:0.9:31"), Grid.parse("theta_rec=0:1:31")
+    return statistics.median(sweep(spec, *grids, draws=draws).kernel_s for _ in range(_SURFACE_ROUNDS))
+
+
+def _sliders_seconds() -> float:
+    spec = RunSpec.build("controlled")
+    draws = Draws.of(spec)
+    taken = []
+    for _ in range(_SURFACE_ROUNDS):
+        began = time.perf_counter()
+        one_dimensional(spec, draws=draws)
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken)
+
+
 def _live(thresholds: Thresholds, keys: Sequence[str], values: Sequence[str]) -> Ledger:
     memory = Ledger(thresholds)
     for key, value in zip(keys, values, strict=True):
@@ -182,7 +208,8 @@ def bench(
         (a live `Ledger`), ``replay_one_key_ns`` (all events on one key), ``replay_ns_at`` ({keys: {events: ns}}).
         Per query ``tepa_query_ns``, ``dict_get_ns``, ``append_scan_query_us`` (every item of the log is looked at, in
         plain Python). ``ratios`` of these; ``encode_s`` (rows of text to the numbers that the replay takes, and apart
-        from it); ``import_s`` (a CSV file of ``import_rows`` rows to the committed run).
+        from it); ``import_s`` (a CSV file of ``import_rows`` rows to the committed run); ``surface_s`` (31 x 31
+        settings of theta_rev and theta_rec on 50 seeds of the controlled stream, in the compiled loop).
     tuple of Fact
         What must hold from `JUDGED_FROM` updates on.
 
@@ -239,6 +266,10 @@ def bench(
     progress(f"Importing a CSV file of {rows:,} rows")
     import_s = _import_seconds(drift_log(rows, max(rows // 10, 1), rng))
 
+    progress("Playing 31 x 31 thresholds on 50 seeds of controlled drift")
+    surface_s = _surface_seconds()
+    sliders_s = _sliders_seconds()
+
     numbers: dict[str, Any] = {
         "updates": updates,
         "keys": keys,
@@ -260,10 +291,14 @@ def bench(
         "encode_s": encode_s,
         "import_s": import_s,
         "import_rows": rows,
+        "surface_s": surface_s,
+        "sliders_s": sliders_s,
     }
     facts = [
         Fact("a replayed event costs at most {limit:g} of a plain dict assignment", replay_s / lww_s, REPLAY_OVER_LWW),
         Fact("an event costs no more when all are on one key", one_key_s / replay_s, 1.0),
+        Fact("a surface of 961 settings takes at most {limit:g} s", surface_s, SURFACE_S),
+        Fact("seven sliders' sweeps take at most {limit:g} s", sliders_s, SLIDERS_S),
     ]
     for n_keys_text, by_events in replay_ns_at.items():
         few, many = by_events[str(tenth)], by_events[str(updates)]

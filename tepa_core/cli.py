@@ -28,9 +28,13 @@ import pandas as pd
 
 from tepa_core.bench import JUDGED_FROM, bench
 from tepa_core.csvsafe import to_safe_csv
+from tepa_core.decisions import DEFAULT_CATEGORY, Action, Actor, Category, DecisionRefused, Role, in_effect
 from tepa_core.experiment import (
+    METRICS,
     OVERALL,
+    SETTINGS,
     AnswerError,
+    Grid,
     Progress,
     RunSpec,
     measures,
@@ -38,6 +42,7 @@ from tepa_core.experiment import (
     pollution_summary,
     run,
     success_summary,
+    sweep,
 )
 from tepa_core.fact_runs import ANSWERERS, run_fact_file
 from tepa_core.importers import IMPORTERS, ColumnMapping, ImportRefused, canonical
@@ -60,7 +65,19 @@ from tepa_core.store import (
     queries,
     save_run,
 )
+from tepa_core.store.archive_file import (
+    ArchiveRefused,
+    export_active,
+    export_instructions,
+    export_run,
+    import_archive,
+    is_archive,
+)
+from tepa_core.store.decide import DecisionRequest, examine, record, redact_reason
+from tepa_core.store.foreseen import foreseen
+from tepa_core.store.ledger import decisions_of, verify_ledger
 from tepa_core.streams import STREAMS, StreamSpec, make_spec
+from tepa_core.streams.stream import PHASES
 
 #: Shows the traceback of an unexpected error when set to 1.
 DEBUG_VARIABLE = "TEPA_DEBUG"
@@ -69,6 +86,9 @@ DEBUG_VARIABLE = "TEPA_DEBUG"
 DEFAULT_METHOD = "tepa"
 
 _SUBJECTS_NAMED = 5
+
+#: Counts of an effect that are worth a line.
+_CHANGED = ("episodes_changed", "later_supports", "later_conflicts", "transitions_changed")
 
 #: Where progress cannot renew its line, it is told no more often than this; short commands say nothing.
 _QUIET_SECONDS = 2.0
@@ -79,7 +99,15 @@ class RefusedError(ValueError):
 
 
 #: What a person can mend: printed as one line, exit code 2.
-_REFUSALS = (RefusedError, ImportRefused, StoreError, UnknownRunError, UnknownPrecedentError)
+_REFUSALS = (
+    RefusedError,
+    ImportRefused,
+    StoreError,
+    UnknownRunError,
+    UnknownPrecedentError,
+    DecisionRefused,
+    ArchiveRefused,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +377,8 @@ def _delete(options: argparse.Namespace) -> Report:
 
 
 def _import(options: argparse.Namespace) -> Report:
+    if is_archive(options.file):
+        return _import_archive(options)
     if options.map is not None:
         mapping = ColumnMapping.parse(options.map, key_template=options.key_template, tz=options.tz)
     else:
@@ -386,6 +416,35 @@ def _import(options: argparse.Namespace) -> Report:
     if len(found.issues):
         parts += ["", "Rejected:", _table(found.issues[["row", "reason"]])]
     return Report(content, "\n".join(parts))
+
+
+def _import_archive(options: argparse.Namespace) -> Report:
+    if options.map is not None or options.key_template is not None or options.set or options.name is not None:
+        raise RefusedError(
+            f"{options.file.name} is an export of a run, which keeps its settings; leave --map, --key-template, --set "
+            "and --name out"
+        )
+    began = time.perf_counter()
+    with Store(_path(options)) as store:
+        run_id = import_archive(store, options.file)
+        info, states = queries.run_info(store, run_id), queries.state_counts(store, run_id)
+        decisions, rejected = len(decisions_of(store, run_id)), queries.issues(store, run_id)
+    precedents = sum(states.values())
+    content = {
+        "run_id": run_id,
+        "format": "run",
+        "read": info.counts.get("read", 0),
+        "loaded": info.counts.get("loaded", 0),
+        "rejected": info.counts.get("rejected", 0),
+        "issues": rejected[["row", "reason"]].to_dict("records"),
+        "badges": dict(info.badges),
+        "precedents": precedents,
+        "states": states,
+        "decisions": decisions,
+        "elapsed_s": time.perf_counter() - began,
+    }
+    text = f"Run {run_id} ({info.name}): {precedents:,} precedents, {decisions:,} decisions; its ledger verifies."
+    return Report(content, text)
 
 
 def _precedents(options: argparse.Namespace) -> Report:
@@ -430,6 +489,133 @@ def _explain(options: argparse.Namespace) -> Report:
     return Report(found, "\n".join(parts))
 
 
+def _decide(options: argparse.Namespace) -> Report:
+    action = Action(options.action)
+    # Nobody vouches for a name that was typed.
+    actor = Actor(options.reviewer, authenticated=False, role=Role.REVIEWER)
+    with Store(_path(options)) as store:
+        info = queries.run_info(store, options.run)
+        request = DecisionRequest(
+            info.run_id,
+            options.precedent,
+            action,
+            Category(options.category) if options.category else DEFAULT_CATEGORY[action],
+            options.reason,
+            pinned=options.pin,
+            at=None if options.at is None else _moment(info, options.at),
+            expect_version=options.expect_version,
+            undoes=options.undoes,
+        )
+        effect = foreseen(store, request, every_seed=options.every_seed)
+        content: dict[str, Any] = {"run_id": info.run_id, "precedent_id": options.precedent, "action": action}
+        if options.dry_run:
+            found = examine(store, request)
+            content |= {"decision_id": None, "version": found.version, "at": _at(info, found.effective_at)}
+            head = f"Nothing was saved. Version {found.version}; with --expect-version it is refused if that changes."
+        else:
+            decision = record(store, dataclasses.replace(request, effect=effect), actor)
+            content |= {
+                "decision_id": decision.decision_id,
+                "version": decision.version,
+                "number": decision.number,
+                "at": _at(info, decision.effective_at),
+            }
+            head = f"Decision {decision.number} of run {info.run_id} ({decision.decision_id}) is saved."
+    content["effect"] = effect
+    return Report(content, "\n".join([head, *_effect_lines(effect)]))
+
+
+def _effect_lines(effect: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for phase, numbers in effect.get("success", {}).items():
+        lines.append(f"success {phase}: {_cell(numbers['before'])} before, {_cell(numbers['after'])} after")
+    if "exposure" in effect:
+        share = effect["exposure"]
+        lines.append(f"share of the time active: {_cell(share['before'])} before, {_cell(share['after'])} after")
+    lines += [f"{name.replace('_', ' ')}: {effect[name]}" for name in _CHANGED if name in effect]
+    return lines
+
+
+def _moment(info: RunInfo, text: str) -> int:
+    """Read a moment of a run as it is stored: a task, or a time (without an offset UTC)."""
+    try:
+        if not info.is_log:
+            return int(text)
+        at = pd.Timestamp(text)
+        if at is pd.NaT:
+            raise ValueError(text)
+    except ValueError:
+        kind = "a time such as 2025-07-04T12:00:00Z" if info.is_log else "the number of a task"
+        raise RefusedError(f"--at must be {kind}, not {text!r}") from None
+    at = at.tz_localize("UTC") if at.tzinfo is None else at
+    return int(at.as_unit("us").value)
+
+
+def _at(info: RunInfo, stored: int) -> int | pd.Timestamp:
+    return pd.Timestamp(stored, unit="us", tz="UTC") if info.is_log else stored
+
+
+def _ledger(options: argparse.Namespace) -> Report:
+    if (options.redact is None) != (options.reviewer is None):
+        raise RefusedError("--redact needs the name of who redacts, and nothing else does: use both or neither")
+    with Store(_path(options)) as store:
+        info = queries.run_info(store, options.run)
+        if options.redact is not None:
+            actor = Actor(options.reviewer, authenticated=False, role=Role.REVIEWER)
+            redact_reason(store, info.run_id, options.redact, actor)
+        decisions = decisions_of(store, info.run_id)
+        check = verify_ledger(store, info.run_id)
+        named = queries.precedents(store, info.run_id).set_index("id")[["subject", "key", "value"]]
+    standing = {decision.decision_id for decision in in_effect(decisions)}
+    rows = []
+    for decision in decisions:
+        place: dict[Any, Any] = {}
+        if decision.precedent_id in named.index:
+            place = named.loc[decision.precedent_id].to_dict()
+        rows.append(
+            {
+                **decision.as_dict(),
+                "effect": json.loads(decision.effect),
+                "at": _at(info, decision.effective_at),
+                "in_effect": decision.decision_id in standing,
+                **place,
+            }
+        )
+    content = {
+        "run_id": info.run_id,
+        "decisions": rows,
+        "ok": check.ok,
+        "problems": list(check.problems),
+        "redacted": list(check.redacted),
+        "head": dataclasses.asdict(check.head),
+    }
+    names = ["number", "decided_at", "reviewer", "action", "key", "value", "category", "reason", "in_effect"]
+    parts = [_table(pd.DataFrame(rows).reindex(columns=names)) if rows else "Nobody has decided on this run yet."]
+    verdict = "The ledger verifies: nothing was changed or removed." if check.ok else "The ledger does not verify:"
+    parts += ["", verdict, *check.problems, *check.redacted]
+    return Report(content, "\n".join(parts), 1 if options.verify and not check.ok else 0)
+
+
+def _export(options: argparse.Namespace) -> Report:
+    to: Path = options.to
+    if to.exists() and not options.force:
+        raise RefusedError(f"{to} exists; choose another name, or add --force to replace it")
+    with Store(_path(options)) as store:
+        info = queries.run_info(store, options.run)
+        if options.active or options.instructions:
+            lines = (export_active if options.active else export_instructions)(store, info.run_id)
+            try:
+                to.write_text(lines, encoding="utf-8", newline="")
+            except OSError as error:
+                raise RefusedError(f"{to} cannot be written: {error.strerror or error}") from None
+            rows = lines.count("\n")
+            what = "active precedents" if options.active else "instructions"
+            return Report({"run_id": info.run_id, "to": str(to), "rows": rows}, f"Wrote {rows:,} {what} to {to}")
+        counts = export_run(store, info.run_id, to)
+    text = f"Wrote {counts['evidence']:,} evidence items and {counts['decisions']:,} decisions to {to}"
+    return Report({"run_id": info.run_id, "to": str(to), **counts}, text)
+
+
 def _trace(options: argparse.Namespace) -> Report:
     with Store(_path(options)) as store:
         info = queries.run_info(store, options.run)
@@ -447,8 +633,9 @@ def _trace(options: argparse.Namespace) -> Report:
         "subject": life.subject,
         "key": life.key,
         "order": options.order,
-        "t": life.items["x"].tolist(),
+        "t": _steps(life)["x"].tolist(),
         "values": _courses(life),
+        "decisions": life.decisions.rename(columns={"x": "at"}).to_dict("records"),
         "evidence": life.items[["seq", "x", "value", "supports", "text", "actor", "source_ref"]]
         .rename(columns={"x": "at"})
         .to_dict("records"),
@@ -481,14 +668,68 @@ def _chosen_key(store: Store, info: RunInfo, method: str, seed: int, key: str, s
     return str(meant["subject"].iloc[0]), str(meant["key_id"].iloc[0])
 
 
+def _steps(life: KeyLife) -> pd.DataFrame:
+    """Return the steps of a key's replay, evidence and decisions: ``step``, ``x``."""
+    return life.posterior.drop_duplicates("step").sort_values("step")
+
+
 def _courses(life: KeyLife) -> dict[str, dict[str, list[Any]]]:
-    """Return posterior and state of each value after each item; None before a value is first heard of."""
-    courses = {}
+    """Return posterior and state of each value after each step; None before a value is first heard of."""
+    courses, steps = {}, len(_steps(life))
     for value in life.values["value"]:
         course = life.posterior[life.posterior["value"] == value]
-        unheard: list[Any] = [None] * (len(life.items) - len(course))
+        unheard: list[Any] = [None] * (steps - len(course))
         courses[value] = {name: unheard + course[name].tolist() for name in ("posterior", "state")}
     return courses
+
+
+def _sweep(options: argparse.Namespace) -> Report:
+    world = _numbers(options.world, "--world")
+    if options.key_noise is not None:
+        world["key_noise"] = options.key_noise
+    with _bad_input():
+        spec = RunSpec.build(
+            options.stream,
+            seeds=options.seeds,
+            first_seed=options.first_seed,
+            methods=[options.method],
+            thresholds=Thresholds().changed(_pairs(options.set, "--set")),
+            world=world,
+            fallback=options.fallback,
+        )
+        x = Grid.parse(options.x)
+        y = None if options.y is None else Grid.parse(options.y)
+    if y is not None and x.name == y.name:
+        raise RefusedError(f"--x and --y both vary {x.name}; choose another threshold for one of them")
+    with _progress() as progress:
+        found = sweep(spec, x, y, method=options.method, metrics=[options.metric], progress=progress)
+    z = found.surface(options.metric, options.phase)
+    content = {
+        "stream": spec.stream,
+        "seeds": spec.seeds,
+        "method": options.method,
+        "metric": options.metric,
+        "phase": options.phase,
+        "x_name": x.name,
+        "x": list(x.values),
+        "y_name": None if y is None else y.name,
+        "y": None if y is None else list(y.values),
+        "z": z.tolist(),
+        "thresholds": dataclasses.asdict(spec.thresholds),
+        "elapsed_s": found.elapsed_s,
+        "kernel_s": found.kernel_s,
+    }
+    where = options.phase if options.phase == OVERALL else f"in {options.phase}"
+    head = (
+        f"{options.metric.replace('_', ' ')} of {options.method} {where}, {spec.seeds} seeds of {spec.stream}: "
+        f"{z.size:,} settings in {found.elapsed_s:.2f} s"
+    )
+    if y is None:
+        table = pd.DataFrame({x.name: [f"{value:g}" for value in x.values], options.metric: z[0]})
+    else:
+        table = pd.DataFrame(z, columns=[f"{value:g}" for value in x.values])
+        table.insert(0, f"{y.name} | {x.name}", [f"{value:g}" for value in y.values])
+    return Report(content, f"{head}\n{_table(table)}")
 
 
 def _bench(options: argparse.Namespace) -> Report:
@@ -752,7 +993,7 @@ def parser() -> argparse.ArgumentParser:
     sub = add("delete", _delete, "Delete a run with everything that belongs to it.")
     sub.add_argument("run", metavar="RUN")
 
-    sub = add("import", _import, "Import a log of evidence and keep it as a run.")
+    sub = add("import", _import, "Import a log of evidence, or an exported run.")
     sub.add_argument("file", type=Path, metavar="FILE")
     sub.add_argument("--format", default="auto", choices=("auto", *IMPORTERS), help="default: found by the content")
     sub.add_argument("--map", metavar="key=COL,value=COL", help="columns whose names do not say what they hold")
@@ -774,11 +1015,56 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("run", metavar="RUN")
     sub.add_argument("precedent", metavar="PRECEDENT", help="its id, from 'precedents'")
 
+    sub = add("decide", _decide, "Decide on a revoked precedent, or undo a decision.")
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("precedent", metavar="PRECEDENT", help="its id, from 'precedents'")
+    sub.add_argument("action", choices=[str(action) for action in Action])
+    sub.add_argument("--reviewer", required=True, metavar="NAME", help="who decides")
+    sub.add_argument("--reason", required=True, metavar="TEXT", help="why, in words")
+    how = "why, for counting (default: wrong_revocation; obsolete for confirm, other for undo)"
+    sub.add_argument("--category", choices=[str(category) for category in Category], help=how)
+    sub.add_argument("--pin", action="store_true", help="reactivate until another decision, whatever the evidence says")
+    when = "from when on: a task (default: the last revocation), or a time (default: the end of the log)"
+    sub.add_argument("--at", metavar="T", help=when)
+    sub.add_argument("--expect-version", metavar="V", help="refuse if the precedent has changed since, see --dry-run")
+    sub.add_argument("--undoes", metavar="DECISION", help="what to undo (default: the last decision on the precedent)")
+    sub.add_argument("--every-seed", action="store_true", help="also say what it would change in every seed")
+    sub.add_argument("--dry-run", action="store_true", help="say what it would change and save nothing")
+
+    sub = add("ledger", _ledger, "List the decisions of a run and check their chain.")
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("--verify", action="store_true", help="exit with 1 if rows were changed or removed")
+    sub.add_argument("--redact", type=int, metavar="NUMBER", help="remove the reason of this decision for good")
+    sub.add_argument("--reviewer", metavar="NAME", help="who redacts")
+
+    sub = add("export", _export, "Write a run with its ledger to a file that 'import' takes in.")
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("--to", type=Path, required=True, metavar="FILE", help="a .zip file; JSON lines for the two below")
+    which = sub.add_mutually_exclusive_group()
+    which.add_argument("--active", action="store_true", help="only the active precedents, for an agent")
+    which.add_argument("--instructions", action="store_true", help="only the decisions, for another memory system")
+    sub.add_argument("--force", action="store_true", help="replace a file that exists")
+
     sub = add("trace", _trace, "Follow the values of a key through all of its evidence.")
     sub.add_argument("run", metavar="RUN")
     sub.add_argument("--key", required=True)
     _add_lane(sub, "one method")
     sub.add_argument("--order", choices=("event", "arrival"), default="event", help="the time that counts in a log")
+
+    sub = add("sweep", _sweep, "Play a method over a grid of one or two thresholds; nothing is stored.")
+    sub.add_argument("stream", metavar="STREAM", help=f"one of: {', '.join(STREAMS)}")
+    grid = f"NAME=START:STOP:COUNT, or NAME=VALUE, of: {', '.join(SETTINGS)}"
+    sub.add_argument("--x", required=True, metavar="GRID", help=grid)
+    sub.add_argument("--y", metavar="GRID", help="a second threshold, in the same form")
+    sub.add_argument("--seeds", type=int, default=50, help="how many seeds (default 50)")
+    sub.add_argument("--first-seed", type=int, default=0, help="the first of them (default 0)")
+    sub.add_argument("--metric", choices=METRICS, default="success", help="what to measure (default success)")
+    sub.add_argument("--phase", choices=(*PHASES, OVERALL), default="reversal", help="where (default reversal)")
+    sweepable = [name for name, entry in METHODS.items() if entry.lifecycle]
+    sub.add_argument("--method", choices=sweepable, default=DEFAULT_METHOD, help=f"default: {DEFAULT_METHOD}")
+    _add_settings(sub)
+    _add_world(sub)
+    sub.add_argument("--fallback", choices=FALLBACKS, help=how)
 
     sub = add("bench", _bench, "Measure the cost of the rule on this machine.")
     sub.add_argument("--updates", type=int, default=1_000_000, help="evidence items (default 1000000)")

@@ -14,12 +14,12 @@ from tepa_core.experiment import AnswerError, ChatBackend, FactSpec, Progress, r
 from tepa_core.experiment.facts import DETERMINISTIC
 from tepa_core.lifecycle import Thresholds
 from tepa_core.store import Store, StoredAnswers, queries, save_facts
-from tepa_core.streams import FactFileError, read_fact_file
+from tepa_core.streams import FactFile, FactFileError, read_fact_file
 
 #: Who answers: the deterministic reader, or a language model that the environment names.
 ANSWERERS: Final = (DETERMINISTIC, "chat")
 
-__all__ = ["ANSWERERS", "AnswerError", "FactFileError", "FactReport", "run_fact_file"]
+__all__ = ["ANSWERERS", "AnswerError", "FactFileError", "FactReport", "planned", "run_fact_file", "run_facts_and_keep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,15 @@ class FactReport:
     elapsed: float
 
 
-def run_fact_file(
-    store: Store,
-    path: Path,
+def planned(
+    file: FactFile,
     *,
     methods: Sequence[str] | None = None,
     thresholds: Thresholds | None = None,
     orders: int = 3,
     answerer: str = DETERMINISTIC,
-    name: str | None = None,
-    progress: Progress | None = None,
-) -> FactReport:
-    """Run a fact file and keep the run.
+) -> FactSpec:
+    """Check what a person asked for and return the spec of the run.
 
     Parameters
     ----------
@@ -79,27 +76,31 @@ def run_fact_file(
 
     Raises
     ------
-    FactFileError
-        If the file cannot be read; the message says what is expected.
     AnswerError
-        If the language model is not configured or does not answer.
+        If the language model is not configured.
     ValueError
         If a setting is unknown or out of range.
     """
     if answerer not in ANSWERERS:
         raise ValueError(f"the answerer must be {' or '.join(ANSWERERS)}, not {answerer!r}")
-    file = read_fact_file(path)
+    backend = DETERMINISTIC if answerer == DETERMINISTIC else ChatBackend.from_environment().id
+    return FactSpec.build(file, methods=methods, thresholds=thresholds, orders=orders, backend=backend)
+
+
+def run_facts_and_keep(
+    store: Store, file: FactFile, spec: FactSpec, name: str | None = None, progress: Progress | None = None
+) -> FactReport:
+    """Run what `planned` returned and keep the run.
+
+    Raises
+    ------
+    AnswerError
+        If the language model is not configured or does not answer; nothing is stored but the answers it gave.
+    """
     with contextlib.ExitStack() as open_things:
         backend = None
-        if answerer == "chat":
+        if spec.backend != DETERMINISTIC:
             backend = open_things.enter_context(ChatBackend.from_environment(cache=StoredAnswers(store)))
-        spec = FactSpec.build(
-            file,
-            methods=methods,
-            thresholds=thresholds,
-            orders=orders,
-            backend=DETERMINISTIC if backend is None else backend.id,
-        )
         result = run_facts(file, spec, backend, progress)
     run_id = save_facts(store, result, len(file.facts), name)
     return FactReport(
@@ -113,3 +114,35 @@ def run_fact_file(
         result.usage.cache_hits,
         result.elapsed,
     )
+
+
+def run_fact_file(
+    store: Store,
+    path: Path,
+    *,
+    methods: Sequence[str] | None = None,
+    thresholds: Thresholds | None = None,
+    orders: int = 3,
+    answerer: str = DETERMINISTIC,
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> FactReport:
+    """Read a fact file, run it and keep the run.
+
+    Parameters
+    ----------
+    methods, thresholds, orders, answerer
+        As for `planned`.
+
+    Raises
+    ------
+    FactFileError
+        If the file cannot be read; the message says what is expected.
+    AnswerError
+        If the language model is not configured or does not answer.
+    ValueError
+        If a setting is unknown or out of range.
+    """
+    file = read_fact_file(path)
+    spec = planned(file, methods=methods, thresholds=thresholds, orders=orders, answerer=answerer)
+    return run_facts_and_keep(store, file, spec, name, progress)

@@ -246,7 +246,11 @@ def table(
     for row in ROWS:
         samples = changed if row.table in (DRIFT, PAIRED) else own
         ours, lo, hi = _cost(row, measured_cost) if row.table == COST else _measure(row, samples)
-        why_not = _not_measured(row, facts) if np.isnan(ours) else ""
+        why_not = ""
+        if np.isnan(ours):
+            why_not = _not_measured(row, facts)
+        elif np.isnan(lo):
+            why_not = "So few seeds give it no interval; run more of them."
         within = None if np.isnan(lo) else bool(lo - MARGIN <= row.reported <= hi + MARGIN)
         measured.append(
             {
@@ -312,16 +316,18 @@ def _measure(row: Row, samples: Samples) -> tuple[float, float, float]:
 
 
 def _dz(values: npt.NDArray[np.float64], rng: np.random.Generator) -> tuple[float, float, float]:
-    """Cohen's d_z of paired differences with a percentile bootstrap interval; unknown without spread."""
+    """Cohen's d_z of paired differences; its bootstrap interval is unknown once a resample has no spread."""
     n = len(values)
     if n < 2 or np.ptp(values) == 0:
         return float("nan"), float("nan"), float("nan")
     counts = resample_counts(n, rng)
     mean = counts @ values / n
     spread = np.sqrt(np.maximum(counts @ values**2 - n * mean**2, 0) / (n - 1))
-    with np.errstate(divide="ignore"):
-        lo, hi = np.quantile(mean / spread, [0.025, 0.975])
-    return float(values.mean() / values.std(ddof=1)), float(lo), float(hi)
+    estimate = float(values.mean() / values.std(ddof=1))
+    if not spread.all():
+        return estimate, float("nan"), float("nan")
+    lo, hi = np.quantile(mean / spread, [0.025, 0.975])
+    return estimate, float(lo), float(hi)
 
 
 def _cost(row: Row, measured: pd.DataFrame | None) -> tuple[float, float, float]:

@@ -43,7 +43,7 @@ def test_a_small_bench_has_every_number(monkeypatch: pytest.MonkeyPatch) -> None
     numbers, facts = bench(2000, 50, said.append)
     for name in (
         *("replay_ns", "lww_ns", "append_scan_query_us", "tepa_query_ns", "dict_get_ns", "tepa_update_ns"),
-        *("replay_one_key_ns", "import_s", "encode_s"),
+        *("replay_one_key_ns", "import_s", "encode_s", "surface_s", "sliders_s"),
     ):
         assert numbers[name] > 0, name
     assert (numbers["updates"], numbers["keys"], numbers["import_rows"]) == (2000, 50, 2000)
@@ -59,7 +59,8 @@ def test_a_small_bench_has_every_number(monkeypatch: pytest.MonkeyPatch) -> None
     }
     growth = numbers["replay_ns_at"]["50"]["2000"] / numbers["replay_ns_at"]["50"]["200"]
     assert ratios["growth_on_50_keys"] == pytest.approx(growth)
-    assert [fact.limit for fact in facts] == [0.6, 1.0, 2.0, 2.0]
+    assert [fact.limit for fact in facts] == [0.6, 1.0, 0.5, 2.0, 2.0]
+    assert facts[2].value == numbers["surface_s"]
     assert facts[0].value == ratios["replay_over_lww"]
     assert said[0] == "Compiling the rule"
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from tepa_core.cli import parser
+from tepa_core.decisions import Action, Category
 from tepa_core.lifecycle import DEPRECATED, Rule, State
 from tepa_core.methods import METHODS
 from tepa_core.streams import STREAMS
@@ -33,6 +34,10 @@ def test_every_state_and_rule_is_listed() -> None:
 
 def test_every_stream_is_listed() -> None:
     assert table_under("Streams") == set(STREAMS) | {"facts"}
+
+
+def test_every_action_and_category_of_a_decision_is_listed() -> None:
+    assert table_under("Decide") == {str(name) for name in (*Action, *Category)}
 
 
 def test_every_command_is_listed() -> None:

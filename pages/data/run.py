@@ -2,14 +2,21 @@
 
 import streamlit as st
 
-from tepa_core.ui import cache, kept_runs, spec_form, state
+from tepa_core.experiment import FACT_STREAM
+from tepa_core.ui import cache, fact_form, kept_runs, spec_form, state
 
 info = state.current_run()
 kept_runs.show_news(info)
 st.subheader("A new run", anchor=False)
-request = spec_form.draw()
-if request is not None:
-    spec_form.start(*request)
+stream = spec_form.choose_stream()
+if stream == FACT_STREAM:
+    wanted = fact_form.draw()
+    if wanted is not None:
+        fact_form.start(wanted)
+else:
+    request = spec_form.draw(stream)
+    if request is not None:
+        spec_form.start(*request)
 st.subheader("The run chosen on the left", anchor=False)
 kept_runs.of_chosen(info)
 st.subheader("All runs", anchor=False)

@@ -5,7 +5,7 @@ import streamlit as st
 from tepa_core.figures import memory_size, mpi_bars, success_curve
 from tepa_core.figures.curves import HIGHLIGHT
 from tepa_core.figures.theme import method_label
-from tepa_core.ui import cache, headline, log_overview, state, story_view
+from tepa_core.ui import cache, fact_overview, headline, log_overview, state, story_view
 from tepa_core.ui.widgets import figure
 
 COURSES = {"success": "Success", "size": "Active memory"}
@@ -13,6 +13,9 @@ COURSES = {"success": "Success", "size": "Active memory"}
 info = state.current_run()
 if info.is_log:
     log_overview.show(info)
+    st.stop()
+if info.is_facts:
+    fact_overview.show(info)
     st.stop()
 
 success, pollution = cache.success(info.run_id), cache.pollution(info.run_id)
@@ -48,6 +51,8 @@ story_view.show(info, methods, phases[phases["phase"] == hardest].iloc[0])
 st.subheader("Memory pollution by phase", anchor=False)
 if pollution.empty:
     st.info("The pollution index needs an agent without memory: start a run with no_memory on Run.")
+elif pollution["mpi"].isna().all():
+    st.info(headline.NO_POLLUTION)
 else:
     scopes = ["every phase", *dict.fromkeys(pollution["phase"])]
     scope = st.segmented_control("Phase", scopes, required=True, key=state.remember("scope", scopes, hardest))

@@ -308,9 +308,9 @@ def _active_share(spans: pd.DataFrame, values: Sequence[str], start: int, end: i
     if end <= start:
         return np.full(len(values), np.nan)
     active = spans[spans["state"].isin([State.ACTIVE.label, DEPRECATED])]
-    length = np.maximum(active["x1"], start) - np.maximum(active["x0"], start)
-    shares = length.groupby(active["value_id"]).sum() / (end - start)
-    return shares.reindex(list(values), fill_value=0.0).to_numpy(np.float64)
+    length = active["x1"].clip(lower=start) - active["x0"].clip(lower=start)
+    shares: pd.Series[float] = length.groupby(active["value_id"]).sum() / (end - start)
+    return np.asarray(shares.reindex(list(values), fill_value=0.0), np.float64)
 
 
 def _integer(at: Any) -> int:
@@ -319,7 +319,7 @@ def _integer(at: Any) -> int:
         return int(at)
     moment = pd.Timestamp(at)
     moment = moment.tz_localize("UTC") if moment.tzinfo is None else moment.tz_convert("UTC")
-    return int(moment.as_unit("us").value)
+    return int(moment.value // 1000)
 
 
 def _plain(at: Any) -> Any:

@@ -37,7 +37,7 @@ import numpy.typing as npt
 import pandas as pd
 from numba import njit
 
-from tepa_core.lifecycle import EncodedLog, Replay, Rule, State, Thresholds, would_prevent
+from tepa_core.lifecycle import EncodedLog, Replay, Rule, State, Thresholds, Verdict, would_prevent
 from tepa_core.lifecycle.explain import counted
 from tepa_core.lifecycle.replay import window_text
 
@@ -91,8 +91,8 @@ def triage(log: EncodedLog, replayed: Replay, thresholds: Thresholds, use: npt.A
     Returns
     -------
     pandas.DataFrame
-        One row per revocation by the rule (not where a person's decision replaced the value), the largest score
-        first, equal ones by time:
+        One row per revocation by the rule, the largest score first, equal ones by time; not where a person's decision
+        replaced the value, nor on a key once a person has declared that it holds several values:
 
         ``precedent``, ``number``, ``at``
             Index of the precedent, number of the transition among its own (as in `tepa_core.lifecycle.tables`), time.
@@ -194,10 +194,16 @@ def _by_key(log: EncodedLog) -> _Items:
     order = log.order()
     if order is None:
         order = np.arange(len(log.time))
-    if log.verdict is not None:
-        order = order[log.verdict[order] == 0]
     precedent = log.precedent[order].astype(np.int64)
     key = np.searchsorted(log.key_start, precedent, side="right") - 1
+    if log.verdict is not None:
+        verdict = log.verdict[order]
+        several = np.full(len(log.key_start) - 1, len(order))
+        declared = np.flatnonzero(verdict == Verdict.BOTH_VALID)
+        np.minimum.at(several, key[declared], declared)
+        # Of a key that holds several values the model knows nothing.
+        modelled = (verdict == 0) & (np.arange(len(order)) < several[key])
+        order, precedent, key = order[modelled], precedent[modelled], key[modelled]
     by_key = np.argsort(key, kind="stable")
     key = key[by_key]
     return _Items(

@@ -5,16 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tepa_core.experiment.facts import FactSpec
 from tepa_core.experiment.spec import RunSpec
+from tepa_core.experiment.stored import Spec
 from tepa_core.experiment.summary import RESAMPLING_SEED, per_seed_table
 from tepa_core.stats import bootstrap_mean
 
 
-def same_draws(a: RunSpec, b: RunSpec) -> bool:
+def same_draws(a: Spec, b: Spec) -> bool:
     """Say whether two runs met the same draws, so that their seeds can be paired.
 
-    A stream draws all its numbers whatever its probabilities are; a count (of tasks, of keys) changes the draws.
+    A stream draws all its numbers whatever its probabilities are; a count (of tasks, of keys) changes the draws. Fact
+    runs meet the same when they ask the same file in as many orders.
     """
+    if isinstance(a, FactSpec) and isinstance(b, FactSpec):
+        return a.digest == b.digest and a.orders == b.orders
+    if not (isinstance(a, RunSpec) and isinstance(b, RunSpec)):
+        return False
 
     def counts(spec: RunSpec) -> dict[str, float]:
         return {name: value for name, value in spec.world if isinstance(value, int)}

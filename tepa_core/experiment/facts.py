@@ -19,6 +19,7 @@ import dataclasses
 import hashlib
 import json
 import re
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ from tepa_core.methods import METHODS, Experience, Method, Setting, thresholds_o
 from tepa_core.stats.exact_match import normalized, substring_exact_match
 from tepa_core.streams.fact_file import Fact, FactFile, Question
 
+#: Id of the stream of a fact run, beside those of `tepa_core.streams.STREAMS`.
+FACT_STREAM: Final = "facts"
 #: Id of the reader that needs no language model.
 DETERMINISTIC: Final = "deterministic"
 #: The one phase of a fact run.
@@ -105,6 +108,21 @@ class FactSpec:
     backend: str = DETERMINISTIC
     top_k: int = 10
 
+    @property
+    def stream(self) -> str:
+        """Id of the stream."""
+        return FACT_STREAM
+
+    @property
+    def title(self) -> str:
+        """Name of the stream for people."""
+        return "Fact consolidation"
+
+    @property
+    def asserts(self) -> bool:
+        """Evidence states values: a fact says what holds, nobody has tried it."""
+        return True
+
     @classmethod
     def build(
         cls,
@@ -163,6 +181,7 @@ class FactSpec:
     def as_dict(self) -> dict[str, Any]:
         """Return the spec as JSON-ready names and numbers."""
         return {
+            "stream": FACT_STREAM,
             "name": self.name,
             "digest": self.digest,
             "methods": list(self.methods),
@@ -185,6 +204,27 @@ class FactSpec:
             content["top_k"],
         )
 
+    def command(self) -> str:
+        """Return the command that repeats this run, given the file in the folder where it is called.
+
+        The name of the server and the key of a language model come from the environment.
+        """
+        file = shlex.quote(f"{self.name}.json")
+        parts = [f"python -m tepa_core run {FACT_STREAM} --file {file} --orders {self.orders}"]
+        if self.methods != FACT_METHODS:
+            parts.append(f"--methods {','.join(self.methods)}")
+        usual = PRESETS["direct_facts"]
+        changed = [
+            f"{field.name}={getattr(self.thresholds, field.name)}"
+            for field in dataclasses.fields(Thresholds)
+            if getattr(self.thresholds, field.name) != getattr(usual, field.name)
+        ]
+        if changed:
+            parts.append("--set " + " ".join(changed))
+        if self.backend != DETERMINISTIC:
+            parts.append("--answerer chat")
+        return " ".join(parts)
+
 
 @dataclass(frozen=True, slots=True)
 class FactResult:
@@ -199,8 +239,9 @@ class FactResult:
         ``retrieved`` (retrieved values from old to new, joined by `SEPARATOR`, missing where none), ``exposed`` (a
         superseded value was among them), ``size`` (items that the memory could retrieve).
     evidence
-        Of the methods with a lifecycle: ``method``, ``seed`` (0: no order changes a memory), ``seq``, ``t`` (number of
-        the fact), ``key``, ``value``, ``supports``, ``text`` (the sentence).
+        Of the methods with a lifecycle: ``method``, ``seed`` (0: no order changes a memory), ``seq``, ``t`` (the
+        fact's place among those that were understood), ``key``, ``value``, ``supports``, ``text`` (the sentence),
+        ``source_ref`` (its number in the file, "fact 7").
     attribution
         One row per method, order and question through several relations: ``method``, ``seed``, ``question`` (its
         number), ``attribution`` (one of `ATTRIBUTIONS`).
@@ -462,9 +503,9 @@ def _fed(stated: _Statements, method_id: str, thresholds: Thresholds) -> Method:
 
 
 def _evidence(facts: FactFile, methods: Sequence[str]) -> pd.DataFrame:
-    columns = ["method", "seed", "seq", "t", "key", "value", "supports", "text"]
+    columns = ["method", "seed", "seq", "t", "key", "value", "supports", "text", "source_ref"]
     rows = [
-        (method, 0, seq, fact.number, fact.key, fact.value, True, fact.sentence)
+        (method, 0, seq, seq, fact.key, fact.value, True, fact.sentence, f"fact {fact.number}")
         for method in methods
         if METHODS[method].lifecycle
         for seq, fact in enumerate(facts.facts)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +79,7 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
             played = play(stream, METHODS[method_id].make(setting(spec, stream)))
             of_seed = played_tables(spec, method_id, stream, played)
             episodes.append(of_seed.episodes)
-            if of_seed.evidence is not None:
+            if len(of_seed.evidence):
                 evidence.append(of_seed.evidence)
             trials.append(of_seed.trials)
         if progress is not None:
@@ -96,13 +97,10 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
 
 @dataclass(frozen=True, slots=True)
 class PlayedTables:
-    """What one method did on one seed: ``episodes``, ``evidence`` and ``trials`` of `RunResult`.
-
-    ``evidence`` is None for a method without a lifecycle.
-    """
+    """What one method did on one seed: ``episodes``, ``evidence`` and ``trials`` of `RunResult`."""
 
     episodes: pd.DataFrame
-    evidence: pd.DataFrame | None
+    evidence: pd.DataFrame
     trials: pd.DataFrame
 
 
@@ -110,7 +108,7 @@ def played_tables(spec: RunSpec, method: str, stream: Stream, played: Played) ->
     """Write what a method did on one seed out as tables."""
     return PlayedTables(
         _episodes(method, stream, played),
-        _evidence(method, stream, played, spec.thresholds) if METHODS[method].lifecycle else None,
+        _evidence(method, stream, played, spec.thresholds) if METHODS[method].lifecycle else _no_evidence(),
         _trials(method, stream, played),
     )
 
@@ -167,9 +165,6 @@ def _evidence(method: str, stream: Stream, played: Played, thresholds: Threshold
     text = np.full(before + len(stream), None, object)
     if stream.outcome_text is not None and stream.asserted is None:
         text[before:] = stream.outcome_text[np.arange(len(stream)), played.action]
-    admitted = np.full(before + len(stream), None, object)
-    for t, held in groupby(played.trials, key=lambda trial: trial.t):
-        admitted[before + t] = passed(tuple(held), thresholds)
     key = np.concatenate([stream.prior_key, stream.key])
     return pd.DataFrame(
         {
@@ -182,9 +177,18 @@ def _evidence(method: str, stream: Stream, played: Played, thresholds: Threshold
             "value": _names(stream.values, np.concatenate([stream.prior_value, played.evidence_value])),
             "supports": np.concatenate([np.ones(before, np.bool_), played.evidence_supports]),
             "text": text,
-            "admitted": pd.array(admitted, "boolean"),
+            "admitted": pd.array(admissions(stream, played, thresholds), "boolean"),
         }
     )
+
+
+def admissions(stream: Stream, played: Played, thresholds: Thresholds) -> npt.NDArray[Any]:
+    """Per evidence item whether trials let its value become active, shape (P + T,), None where none were held."""
+    before = len(stream.prior_key)
+    admitted = np.full(before + len(stream), None, object)
+    for t, held in groupby(played.trials, key=lambda trial: trial.t):
+        admitted[before + t] = passed(tuple(held), thresholds)
+    return admitted
 
 
 def _no_evidence() -> pd.DataFrame:

@@ -92,6 +92,16 @@ class RunSpec:
         return make_spec(self.stream, dict(self.world))
 
     @property
+    def title(self) -> str:
+        """Name of the stream for people."""
+        return self.stream_spec.title
+
+    @property
+    def asserts(self) -> bool:
+        """Evidence states which value is right, instead of being the outcome of what was done."""
+        return self.stream_spec.asserts
+
+    @property
     def run_id(self) -> str:
         """A stable, readable id: the same spec under the same version of the program is the same run."""
         content = json.dumps([self.as_dict(), __version__], sort_keys=True)

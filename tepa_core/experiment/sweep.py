@@ -250,10 +250,11 @@ def sweep(
     began = time.perf_counter()
     if y is not None and x.name == y.name:
         raise ValueError(f"both grids vary {x.name}; choose another threshold for one of them")
-    drawn = Draws.of(spec) if draws is None else draws
+    drawn = Draws.of(spec, _part(progress, 0.0, 0.5)) if draws is None else draws
     rows = [spec.thresholds] if y is None else y.apply(spec.thresholds)
     settings = [point for row in rows for point in x.apply(row)]
-    found, kernel_s = measure(drawn, settings, method, spec.fallback, metrics=metrics, progress=progress)
+    played = _part(progress, 0.5, 1.0) if draws is None else progress
+    found, kernel_s = measure(drawn, settings, method, spec.fallback, metrics=metrics, progress=played)
     shape = (len(rows), len(x.values), -1)
     return SweepResult(
         x,
@@ -263,6 +264,13 @@ def sweep(
         time.perf_counter() - began,
         kernel_s,
     )
+
+
+def _part(progress: Progress | None, start: float, end: float) -> Progress | None:
+    """Report a part of the work as the stretch from ``start`` to ``end`` of the whole."""
+    if progress is None:
+        return None
+    return lambda done, sentence: progress(start + (end - start) * done, sentence)
 
 
 def one_dimensional(
@@ -363,9 +371,7 @@ def measure(
     return {name: np.concatenate([part[name] for part in parts])[kind] for name in metrics}, kernel_s
 
 
-def measured(
-    draws: Draws, counts: npt.NDArray[np.int32], metrics: Sequence[str]
-) -> dict[str, npt.NDArray[np.float64]]:
+def measured(draws: Draws, counts: npt.NDArray[np.int32], metrics: Sequence[str]) -> dict[str, npt.NDArray[np.float64]]:
     """Turn the counts of `tepa_core.experiment.compiled_play.count` into metrics.
 
     Parameters

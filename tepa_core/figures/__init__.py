@@ -2,12 +2,15 @@
 
 from tepa_core.figures import theme
 from tepa_core.figures.curves import memory_size, success_curve
+from tepa_core.figures.facts import answered, attribution_bars
 from tepa_core.figures.lifecycle import LifecycleData, lifecycle
 from tepa_core.figures.phases import dot_interval, forest, heatmap, mpi_bars
 from tepa_core.figures.revocations import revocations_by_month
 
 __all__ = [
     "LifecycleData",
+    "answered",
+    "attribution_bars",
     "dot_interval",
     "forest",
     "heatmap",

@@ -14,6 +14,7 @@ from tepa_core.stats.lifecycle_measures import (
 )
 from tepa_core.stats.permutation import paired_permutation
 from tepa_core.stats.pollution import mpi, mpi_interval
+from tepa_core.stats.proportion import wilson_interval
 
 __all__ = [
     "Comparison",
@@ -35,4 +36,5 @@ __all__ = [
     "revocation_delays",
     "stale_exposure_rate",
     "substring_exact_match",
+    "wilson_interval",
 ]

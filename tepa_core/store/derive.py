@@ -12,8 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tepa_core.decisions import Decision
-from tepa_core.experiment import RunSpec
+from tepa_core.experiment import RunSpec, replay_seed
 from tepa_core.lifecycle import Thresholds, encode, replay, tables
+from tepa_core.methods import thresholds_of
 from tepa_core.store.queries import BATCH_SIZE
 
 
@@ -80,14 +81,11 @@ def places_in_stream(spec: RunSpec, method: str, seed: int) -> dict[str, Place]:
 
 def places_in_evidence(evidence: pd.DataFrame) -> dict[str, Place]:
     """Return what the precedents of evidence rows are about, by their ids."""
-    columns = ["method", "seed", "subject", "key_id", "value_id"]
-    seen = evidence[[*columns, "key", "value"]].drop_duplicates(columns)
-    return {
-        precedent_id(row.method, row.seed, row.subject, row.key_id, row.value_id): Place(
-            row.method, int(row.seed), row.subject, row.key, row.key_id, row.value, row.value_id
-        )
-        for row in seen.itertuples()
-    }
+    what = ["method", "seed", "subject", "key_id", "value_id"]
+    seen = evidence.drop_duplicates(what)
+    columns = (seen[name].tolist() for name in Place._fields)
+    places = [Place(*row) for row in zip(*columns, strict=True)]
+    return {precedent_id(one.method, one.seed, one.subject, one.key_id, one.value_id): one for one in places}
 
 
 def decided_rows(decisions: Sequence[Decision], places: Mapping[str, Place]) -> pd.DataFrame:
@@ -104,13 +102,15 @@ def decided_rows(decisions: Sequence[Decision], places: Mapping[str, Place]) -> 
         if decision.precedent_id in places and decision.verdict is not None
     ]
     frame = pd.DataFrame(rows, columns=[*Place._fields, "seq", "occurred", "verdict"])
-    return frame.assign(supports=False)
+    return frame.astype({"seed": "int64", "seq": "int64", "occurred": "int64", "verdict": "int64"}).assign(supports=False)
 
 
 def with_decisions(evidence: pd.DataFrame, decided: pd.DataFrame) -> pd.DataFrame:
     """Return evidence and decisions as the rows of one replay, with ``verdict`` (0 for evidence)."""
     names = ("method", "subject", "key", "key_id", "value", "value_id")
     plain = evidence.assign(verdict=0, **{name: evidence[name].astype(object) for name in names if name in evidence})
+    if decided.empty:
+        return plain
     if "admitted" in plain:
         decided = decided.assign(admitted=pd.array([pd.NA] * len(decided), "boolean"))
         plain = plain.assign(admitted=plain["admitted"].astype("boolean"))
@@ -198,6 +198,49 @@ def forget_lane(cursor: duckdb.DuckDBPyConnection, run_id: str, method: str, see
     )
     for table in ("precedent", "episode", "evidence", "trial"):
         cursor.execute(f'DELETE FROM "{table}" WHERE run_id = ? AND method = ? AND seed = ?', lane)  # noqa: S608
+
+
+def replay_lane(
+    cursor: duckdb.DuckDBPyConnection,
+    spec: RunSpec,
+    run_id: str,
+    method: str,
+    seed: int,
+    standing: Sequence[Decision],
+) -> None:
+    """Play one method on one seed again with the decisions in effect, in the place of what it did before.
+
+    Parameters
+    ----------
+    standing
+        Decisions in effect; those on other methods and seeds are left out.
+    """
+    places = places_in_stream(spec, method, seed)
+    here = [decision for decision in standing if decision.precedent_id in places]
+    played = replay_seed(
+        spec,
+        method,
+        seed,
+        [
+            (decision.effective_at, place.key, place.value, decision.verdict)
+            for decision in here
+            for place in (places[decision.precedent_id],)
+            if decision.verdict is not None
+        ],
+    )
+    forget_lane(cursor, run_id, method, seed)
+    evidence = evidence_rows(played.evidence)
+    insert(cursor, "episode", run_id, played.episodes)
+    insert(cursor, "evidence", run_id, evidence)
+    insert(cursor, "trial", run_id, played.trials)
+    derive(cursor, run_id, evidence, thresholds_of(method, spec.thresholds), decided_rows(here, places))
+
+
+def evidence_rows(evidence: pd.DataFrame) -> pd.DataFrame:
+    """Return a simulation's evidence as rows of the table of that name."""
+    return evidence.rename(columns={"t": "occurred"}).assign(
+        arrived=evidence["t"], subject="", key_id=evidence["key"], value_id=evidence["value"]
+    )
 
 
 def spelled(precedent: npt.NDArray[np.int32], first: npt.NDArray[np.int64], items: pd.DataFrame) -> Any:

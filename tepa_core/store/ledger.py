@@ -170,20 +170,23 @@ def reasserted(store: Store, run_id: str) -> pd.DataFrame:
         latest[decision.precedent_id] = decision
     rows = []
     for id_, of_one in found.groupby("id", sort=False):
-        decision = latest[str(id_)]
-        # A decision takes effect after the evidence of its time.
-        since = of_one[of_one["reasserted_at"] > decision.effective_at]
-        if decision.action is Action.CONFIRM and len(since):
+        # None when its row was taken out of the ledger, which verification tells.
+        last = latest.get(str(id_))
+        if last is None or last.action is not Action.CONFIRM:
+            continue
+        # It takes effect after the evidence of its time.
+        since = of_one[of_one["reasserted_at"] > last.effective_at]
+        if len(since):
             rows.append(
                 since.iloc[-1].to_dict()
                 | {
                     "times": len(since),
-                    "decision_id": decision.decision_id,
-                    "number": decision.number,
-                    "reviewer": decision.reviewer,
-                    "decided_at": pd.Timestamp(decision.decided_at),
-                    "category": str(decision.category),
-                    "reason": decision.reason,
+                    "decision_id": last.decision_id,
+                    "number": last.number,
+                    "reviewer": last.reviewer,
+                    "decided_at": pd.Timestamp(last.decided_at),
+                    "category": str(last.category),
+                    "reason": last.reason,
                 }
             )
     of_decision = ["times", "decision_id", "number", "reviewer", "decided_at", "category", "reason"]

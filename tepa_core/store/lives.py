@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tepa_core.decisions import Action, Decision, in_effect, initials, reason_in_words
 from tepa_core.lifecycle import (
     DEPRECATED,
     KeyTrace,
@@ -15,6 +17,7 @@ from tepa_core.lifecycle import (
     Rule,
     State,
     Thresholds,
+    Verdict,
     Why,
     encode,
     standing,
@@ -28,7 +31,8 @@ from tepa_core.methods import thresholds_of
 from tepa_core.stats import beta_band
 from tepa_core.store import queries
 from tepa_core.store.connection import Store
-from tepa_core.store.derive import precedent_id, spelling
+from tepa_core.store.derive import Place, decided_rows, places_of_key, precedent_id, spelled, with_decisions
+from tepa_core.store.ledger import read_decisions
 
 
 class UnknownPrecedentError(ValueError):
@@ -52,11 +56,16 @@ class KeyLife:
         ``value`` is spelled as in ``values``, ``original`` as in the file.
     posterior
         ``value``, ``x``, ``posterior``, ``lo``, ``hi`` (95 % Beta band), ``state``, ``support``, ``conflict``,
-        ``life``: per value and item, from the value's first item on.
+        ``life``, ``step``: per value and step, from the value's first item on. Steps are the items and the decisions
+        in effect, numbered from 0 in the order of the replay.
     spans
         ``value``, ``state``, ``x0``, ``x1``, ``life``: unbroken stretches of one shown state.
     transitions
         ``transition_id``, ``id``, ``value``, ``x``, and the columns of `tepa_core.lifecycle.tables`.
+    decisions
+        Those in effect, in the order of the replay: ``x``, ``value``, ``initials``, ``text`` (who decided what, and
+        why), ``id`` (of the precedent), ``decision_id``, ``number``, ``action``, ``pinned``, ``reviewer``, ``after``
+        (how many evidence items come before it).
     followed
         ``x``, ``value``, ``success``: what the agent acted on, for simulations.
     phases
@@ -75,6 +84,7 @@ class KeyLife:
     posterior: pd.DataFrame
     spans: pd.DataFrame
     transitions: pd.DataFrame
+    decisions: pd.DataFrame
     followed: pd.DataFrame
     phases: pd.DataFrame
     replayed: Replay
@@ -85,13 +95,37 @@ class KeyLife:
         row = self.transitions[self.transitions["transition_id"] == transition_id].iloc[0]
         own = self.transitions[(self.transitions["id"] == row["id"]) & (self.transitions["number"] < row["number"])]
         lives = own.loc[own["to_state"] == State.ACTIVE.label, "seq"]
+        several = self.decisions.loc[self.decisions["action"] == Action.BOTH_VALID, "after"]
         return why(
             self.items,
             {str(name): cell for name, cell in row.items()},
             self.thresholds,
-            in_words_at(row["x"], self.info.is_log),
-            int(lives.iloc[-1]) if len(lives) else None,
+            in_words_at(row["x"], self.info.is_log, self.info.is_facts),
+            self._begins(int(lives.iloc[-1])) if len(lives) else None,
+            decided=self._decided(row),
+            several_from=int(several.min()) if len(several) else None,
         )
+
+    def _begins(self, seq: int) -> int:
+        """Return the last evidence item before a life: the one that began it, or the last before the decision."""
+        if seq >= 0:
+            return seq
+        after = self.decisions.loc[self.decisions["number"] == -1 - seq, "after"].iloc[0]
+        return int(self.items["seq"].iloc[after - 1])
+
+    def _decided(self, row: pd.Series[Any]) -> str:
+        """Return who made a transition, or confirmed what was re-asserted; empty where nobody did."""
+        decided = self.decisions
+        if row["seq"] < 0:
+            decided = decided[decided["number"] == -1 - row["seq"]]
+        elif row["rule"] == Rule.REASSERTED.label:
+            at = int(np.flatnonzero(self.items["seq"].to_numpy() == row["seq"])[0])
+            decided = decided[
+                (decided["id"] == row["id"]) & (decided["action"] == Action.CONFIRM) & (decided["after"] <= at)
+            ]
+        else:
+            return ""
+        return str(decided["by"].iloc[-1])
 
     def standing(self, precedent: str) -> str:
         """Say where one of the key's precedents stands and what would change it."""
@@ -104,21 +138,35 @@ class KeyLife:
             (int(row["trial_support"]), int(row["trial_conflict"])),
             self.needed(precedent),
             self.thresholds,
+            self._stands(precedent, state),
         )
+
+    def _stands(self, precedent: str, state: State) -> Verdict | None:
+        records, mine = self.replayed.precedents, self._index(precedent)
+        if state is State.REVOKED and records["confirmed"][mine]:
+            return Verdict.CONFIRM
+        pinned = records["pinned"] & (records["state"] == State.ACTIVE)
+        held = pinned[mine] if state is State.ACTIVE else pinned.any() and not self.replayed.keys["multivalued"][0]
+        return Verdict.PIN if held else None
+
+    def _index(self, precedent: str) -> int:
+        return int(np.flatnonzero(self.values["id"].to_numpy() == precedent)[0])
 
     def needed(self, precedent: str) -> int | None:
         """How many supports in a row would make the precedent Active, or conflicts revoke it if it is Active."""
-        index = int(np.flatnonzero(self.values["id"].to_numpy() == precedent)[0])
+        index = self._index(precedent)
         active = self.values["state"].iloc[index] == State.ACTIVE.label
         count = would_revoke if active else would_reactivate
         return count(self.replayed, index, self.thresholds)
 
 
-def in_words_at(x: Any, is_log: bool) -> str:
-    """Write a moment of a run: "at task 81", "on 4 July 2025, 14:05 UTC"."""
+def in_words_at(x: Any, is_log: bool, is_facts: bool = False) -> str:
+    """Write a moment of a run: "at task 81", "at fact 29", "on 4 July 2025, 14:05 UTC"."""
     if is_log and isinstance(x, pd.Timestamp):
         return f"on {x.day} {x:%B %Y, %H:%M} UTC"
-    return f"at {'arrival' if is_log else 'task'} {int(x)}"
+    if not is_log and x < 0:
+        return "before the first task"
+    return f"at {'arrival' if is_log else 'fact' if is_facts else 'task'} {int(x)}"
 
 
 def key_life(
@@ -148,33 +196,73 @@ def key_life(
         raise UnknownPrecedentError(
             f"run {run_id} has no evidence on the key {key_id!r}; search for it on the lifecycle page"
         )
+    with store.read() as cursor:
+        places = places_of_key(cursor, run_id, method, seed, subject, key_id)
+        decisions = [one for one in in_effect(read_decisions(cursor, run_id)) if one.precedent_id in places]
+    played = None if info.is_log else queries.episodes(store, run_id, method, seed, str(items["key"].iloc[0]))
+    return life_of(info, places, items, decisions, played, queries.phases(store, run_id), order)
+
+
+def life_of(
+    info: queries.RunInfo,
+    places: Mapping[str, Place],
+    items: pd.DataFrame,
+    decisions: Sequence[Decision],
+    played: pd.DataFrame | None,
+    phases: pd.DataFrame,
+    order: str = "event",
+) -> KeyLife:
+    """Replay one conflict key from its parts, which need not be the stored ones.
+
+    Parameters
+    ----------
+    places
+        What the key's precedents are about, by their ids.
+    items
+        Evidence on the key, as from `tepa_core.store.queries.evidence_of_key`.
+    decisions
+        Decisions on the key that are in effect.
+    played
+        Episodes on the key in a simulation: ``t``, ``action``, ``success``; None for a log.
+    phases
+        Of the run.
+    order
+        As for `key_life`.
+    """
+    method, seed, subject, key, key_id, *_ = next(iter(places.values()))
     thresholds = thresholds_of(method, info.thresholds)
-    log, labels = encode(items, time="occurred" if order == "event" else "arrived")
+    clock = "occurred" if order == "event" else "arrived"
+    kinds = items.dtypes.to_dict()
+    rows = _steps(items, decided_rows(decisions, places))
+    log, labels = encode(rows, time=clock)
     trace, replayed = trace_key(log, thresholds)
     values, transitions = tables(log, labels, replayed, thresholds)
     first = values["first"].to_numpy()
-    values.insert(0, "value", spelling(log.precedent, first, items["occurred"], items["value"]))
+    values.insert(0, "value", spelled(log.precedent, first, rows))
     values.insert(0, "id", [precedent_id(method, seed, subject, key_id, value_id) for value_id in values["value_id"]])
-    spelled = values["value"].to_numpy(object)[log.precedent]
-    items = items.rename(columns={"value": "original"}).assign(value=spelled)
-    items = items.take(trace.order).reset_index(drop=True)
     counted = order == "arrival" and info.is_log and not info.counts.get("arrival_times")
     as_time = info.is_log and not counted
-    items["x"] = items["occurred" if order == "event" else "arrived"]
-    items = queries.in_clock(items, ("x",), as_time)
+    rows["x"] = rows[clock]
+    rows["original"] = rows["value"]
+    rows["value"] = values["value"].to_numpy(object)[log.precedent]
+    rows = queries.in_clock(rows.take(trace.order).reset_index(drop=True), ("x",), as_time)
+    evidence = rows["verdict"] == 0
+    items = rows[evidence].drop(columns="verdict").reset_index(drop=True).astype(kinds)
+    decided = _decisions(rows, decisions, info.is_log)
     transitions = queries.in_clock(transitions.rename(columns={"time": "x"}), ("x",), as_time)
     transitions.insert(0, "value_id", values["value_id"].to_numpy(object)[transitions["precedent"].to_numpy()])
     transitions.insert(0, "value", values["value"].to_numpy(object)[transitions["precedent"].to_numpy()])
     transitions.insert(0, "id", values["id"].to_numpy(object)[transitions["precedent"].to_numpy()])
     transitions.insert(0, "transition_id", transitions["id"] + "." + transitions["number"].astype(str))
-    key = str(items["key"].iloc[0])
-    followed = _followed(store, info, method, seed, key)
-    end = items["x"].iloc[-1]
-    phases = queries.phases(store, run_id)
+    end = rows["x"].iloc[-1]
+    if info.is_log and not evidence.iloc[-1]:
+        # A state that a decision begins at the very end needs room to be seen.
+        end += (end - rows["x"].iloc[0]) / 30 if as_time else 1
     if not info.is_log and len(phases):
         end = max(end, phases["end"].max())
-    posterior = _posterior(trace, items, values, thresholds)
-    x_title = "task" if not info.is_log else ("arrival time (UTC)" if order == "arrival" else "event time (UTC)")
+    posterior = _posterior(trace, rows, values, thresholds)
+    in_tasks = "fact, then question" if info.is_facts else "task"
+    x_title = in_tasks if not info.is_log else ("arrival time (UTC)" if order == "arrival" else "event time (UTC)")
     return KeyLife(
         info,
         thresholds,
@@ -188,7 +276,8 @@ def key_life(
         posterior,
         _spans(posterior, end),
         transitions,
-        followed,
+        decided,
+        _followed(played),
         phases if order == "event" or not info.is_log else phases.head(0),
         replayed,
         "order of arrival (item of the log)" if counted else x_title,
@@ -216,10 +305,53 @@ def precedent_life(store: Store, run_id: str, precedent: str, order: str = "even
     return key_life(store, run_id, row[0], method=row[1], seed=row[2], subject=row[3], order=order)
 
 
+def _steps(items: pd.DataFrame, decided: pd.DataFrame) -> pd.DataFrame:
+    """Return evidence with all its columns and, below it, decisions with those that a replay needs."""
+    if decided.empty:
+        return items.assign(verdict=0)
+    # In order of arrival a decision comes after the evidence that it comes after by the time of the evidence.
+    arrived = [int(items.loc[items["occurred"] <= at, "arrived"].max()) for at in decided["occurred"]]
+    both = with_decisions(items, decided.assign(arrived=arrived))
+    rest = [name for name in items.columns if name not in both]
+    return both.join(items[rest].reset_index(drop=True))
+
+
+def _decisions(rows: pd.DataFrame, decisions: Sequence[Decision], is_log: bool) -> pd.DataFrame:
+    """Return what the figure's flags and the why card say of the decisions among the steps of a replay."""
+    by_number = {decision.number: decision for decision in decisions}
+    after = (rows["verdict"] == 0).cumsum()
+    said = []
+    for at in np.flatnonzero(rows["verdict"] != 0):
+        row, decision = rows.iloc[at], by_number[-1 - int(rows["seq"].iloc[at])]
+        what = {Action.REACTIVATE: "reactivated", Action.CONFIRM: "revocation confirmed"}
+        verb = what.get(decision.action, "both valid") + (", pinned" if decision.pinned else "")
+        by = reason_in_words(decision)
+        text = f"{row['value']}: {verb} {in_words_at(row['x'], is_log)} by {by}"
+        said.append(
+            (
+                row["x"],
+                row["value"],
+                initials(decision.reviewer),
+                text,
+                decision.precedent_id,
+                decision.decision_id,
+                decision.number,
+                str(decision.action),
+                decision.pinned,
+                decision.reviewer,
+                by,
+                int(after.iloc[at]),
+            )
+        )
+    columns = ["x", "value", "initials", "text", "id", "decision_id", "number", "action", "pinned", "reviewer", "by"]
+    return pd.DataFrame(said, columns=[*columns, "after"])
+
+
 def _posterior(trace: KeyTrace, items: pd.DataFrame, values: pd.DataFrame, th: Thresholds) -> pd.DataFrame:
     shown = trace.labels()
     support, conflict = trace.support.astype(float), trace.conflict.astype(float)
     of_item = items["value_id"].to_numpy(object)[:, None] == values["value_id"].to_numpy(object)[None, :]
+    of_item &= (items["verdict"] == 0).to_numpy()[:, None]
     seen = np.maximum.accumulate(of_item, axis=0)
     item, value = np.nonzero(seen.T)[::-1]
     s, f = support[item, value], conflict[item, value]
@@ -235,6 +367,7 @@ def _posterior(trace: KeyTrace, items: pd.DataFrame, values: pd.DataFrame, th: T
             "support": trace.support[item, value],
             "conflict": trace.conflict[item, value],
             "life": trace.lives[item, value],
+            "step": item,
         }
     )
 
@@ -259,10 +392,9 @@ def _spans(posterior: pd.DataFrame, end: Any) -> pd.DataFrame:
     ).reset_index(drop=True)
 
 
-def _followed(store: Store, info: queries.RunInfo, method: str, seed: int, key: str) -> pd.DataFrame:
-    if info.is_log:
+def _followed(played: pd.DataFrame | None) -> pd.DataFrame:
+    if played is None:
         return pd.DataFrame(columns=["x", "value", "success"])
-    played = queries.episodes(store, info.run_id, method, seed, key)
     return pd.DataFrame({"x": played["t"], "value": played["action"], "success": played["success"]})
 
 

@@ -36,7 +36,8 @@ def _decisions(cursor: duckdb.DuckDBPyConnection) -> None:
             precedent_id VARCHAR NOT NULL,
             action VARCHAR NOT NULL CHECK (action IN ('reactivate', 'confirm', 'both_valid', 'undo')),
             pinned BOOLEAN NOT NULL,
-            category VARCHAR NOT NULL,
+            category VARCHAR NOT NULL CHECK (
+                category IN ('wrong_revocation', 'obsolete', 'key_error', 'duplicate', 'policy', 'other')),
             reason VARCHAR,
             reviewer VARCHAR NOT NULL,
             authenticated BOOLEAN NOT NULL,

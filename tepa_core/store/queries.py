@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from tepa_core.experiment import OVERALL, REFERENCE
+from tepa_core.experiment import FACT_STREAM, OVERALL, REFERENCE
 from tepa_core.lifecycle import Rule, Thresholds, would_prevent
 from tepa_core.methods import thresholds_of
 from tepa_core.store.connection import Store
@@ -46,6 +46,11 @@ class RunInfo:
     def is_log(self) -> bool:
         """True for an imported log, whose clock is time instead of tasks."""
         return self.kind == "log"
+
+    @property
+    def is_facts(self) -> bool:
+        """True for a fact run, whose clock counts the facts of the file, then the questions about them."""
+        return self.stream == FACT_STREAM
 
 
 def _ask(store: Store, sql: str, parameters: Sequence[object] = ()) -> pd.DataFrame:
@@ -102,6 +107,13 @@ def run_info(store: Store, run_id: str) -> RunInfo:
         badges=json.loads(row[10]),
         elapsed_s=row[11],
     )
+
+
+def span(store: Store, run_id: str) -> tuple[int, int]:
+    """First and last moment of a run's evidence, in the stored clock; (0, 0) when it has none."""
+    with store.read() as cursor:
+        row = cursor.execute("SELECT min(occurred), max(occurred) FROM evidence WHERE run_id = ?", [run_id]).fetchone()
+    return (0, 0) if row is None or row[0] is None else (int(row[0]), int(row[1]))
 
 
 def phases(store: Store, run_id: str) -> pd.DataFrame:
@@ -223,7 +235,7 @@ def keys(
                max(value) FILTER (state = 'active') AS active
         FROM precedent LEFT JOIN (
             SELECT precedent_id, count(*) AS revocations FROM transition
-            WHERE run_id = $1 AND to_state = 'revoked' GROUP BY ALL) USING (precedent_id)
+            WHERE run_id = $1 AND to_state = 'revoked' AND from_state = 'active' GROUP BY ALL) USING (precedent_id)
         WHERE run_id = $1 AND method = $2 AND seed = $3 AND ($6 IS NULL OR subject = $6)
         GROUP BY subject, key_id
         HAVING $4 IS NULL OR contains(lower(concat_ws(' ', subject, any_value(key), string_agg(value, ' '))), lower($4))
@@ -249,7 +261,7 @@ def subjects(store: Store, run_id: str, search: str | None = None, limit: int = 
                    coalesce(sum(revocations), 0) AS revocations
             FROM precedent LEFT JOIN (
                 SELECT precedent_id, count(*) AS revocations FROM transition
-                WHERE run_id = $1 AND to_state = 'revoked' GROUP BY ALL) USING (precedent_id)
+                WHERE run_id = $1 AND to_state = 'revoked' AND from_state = 'active' GROUP BY ALL) USING (precedent_id)
             WHERE run_id = $1 GROUP BY subject, key_id)
         SELECT subject, count(*) AS n_keys, CAST(sum(revocations) AS BIGINT) AS revocations
         FROM one WHERE $2 IS NULL OR contains(lower(concat_ws(' ', subject, key, written)), lower($2))
@@ -291,7 +303,8 @@ def precedents(
     rule
         The rule of the last transition.
     batch
-        Only those whose last revocation shares its instant with those of at least two others (logs only).
+        Only those whose last revocation shares its instant with those of at least two others (logs only). What a
+        decision superseded belongs to no batch.
     search
         Text looked for, without regard to case, in subject, key, value and the text of the evidence on the key.
 
@@ -307,14 +320,14 @@ def precedents(
         """
         WITH falls AS (
             SELECT occurred, count(DISTINCT precedent_id) AS batch_size FROM transition
-            WHERE run_id = $1 AND to_state = 'revoked' GROUP BY occurred),
+            WHERE run_id = $1 AND to_state = 'revoked' AND from_state = 'active' AND seq >= 0 GROUP BY occurred),
         hits AS (
             SELECT DISTINCT method, seed, subject, key_id FROM evidence
             WHERE run_id = $1 AND $9 IS NOT NULL AND contains(lower(coalesce(text, '')), lower($9)))
         SELECT precedent_id AS id, p.method, p.seed, p.subject, key, p.key_id, value, value_id,
                CASE WHEN deprecated THEN 'deprecated' ELSE state END AS state, support, conflict, trial_support,
                trial_conflict, posterior, rule, lives, created_at, changed_at, revoked_at,
-               CASE WHEN $10 AND revoked_at IS NOT NULL THEN falls.batch_size ELSE 1 END AS batch_size
+               CASE WHEN $10 AND revoked_at IS NOT NULL THEN coalesce(falls.batch_size, 1) ELSE 1 END AS batch_size
         FROM precedent p LEFT JOIN falls ON falls.occurred = p.revoked_at
              LEFT JOIN hits h USING (method, seed, subject, key_id)
         WHERE run_id = $1
@@ -359,19 +372,19 @@ def archive(
         WITH fall AS (
             SELECT precedent_id, transition_id, occurred, rule, support, conflict, recent_window,
                    count(*) OVER (PARTITION BY precedent_id) AS revocations
-            FROM transition WHERE run_id = $1 AND to_state = 'revoked'
+            FROM transition WHERE run_id = $1 AND to_state = 'revoked' AND from_state = 'active'
             QUALIFY row_number() OVER (PARTITION BY precedent_id ORDER BY number DESC) = 1),
         falls AS (
             SELECT occurred, count(DISTINCT precedent_id) AS batch_size FROM transition
-            WHERE run_id = $1 AND to_state = 'revoked' GROUP BY occurred),
+            WHERE run_id = $1 AND to_state = 'revoked' AND from_state = 'active' AND seq >= 0 GROUP BY occurred),
         hits AS (
             SELECT DISTINCT method, seed, subject, key_id FROM evidence
             WHERE run_id = $1 AND $4 IS NOT NULL AND contains(lower(coalesce(text, '')), lower($4)))
         SELECT p.precedent_id AS id, transition_id, p.method, p.seed, p.subject, key, p.key_id, value,
                CASE WHEN deprecated THEN 'deprecated' ELSE state END AS state, lives, revocations, fall.rule,
                fall.occurred AS revoked_at, fall.support, fall.conflict, recent_window,
-               CASE WHEN $5 THEN batch_size ELSE 1 END AS batch_size
-        FROM precedent p JOIN fall USING (precedent_id) JOIN falls ON falls.occurred = fall.occurred
+               CASE WHEN $5 THEN coalesce(batch_size, 1) ELSE 1 END AS batch_size
+        FROM precedent p JOIN fall USING (precedent_id) LEFT JOIN falls ON falls.occurred = fall.occurred
              LEFT JOIN hits h USING (method, seed, subject, key_id)
         WHERE run_id = $1 AND ($2 IS NULL OR p.method = $2) AND ($3 IS NULL OR p.seed = $3)
           AND ($4 IS NULL OR h.key_id IS NOT NULL
@@ -420,7 +433,8 @@ def revocations(store: Store, run_id: str, method: str = "tepa") -> pd.DataFrame
         """
         SELECT seed, occurred, key, value, to_state, t.rule
         FROM transition t JOIN precedent p USING (run_id, precedent_id)
-        WHERE run_id = ? AND method = ? AND to_state IN ('revoked', 'active') ORDER BY seed, occurred, number
+        WHERE run_id = ? AND method = ? AND to_state IN ('revoked', 'active') AND from_state <> to_state
+        ORDER BY seed, occurred, number
         """,
         [run_id, method],
     )
@@ -440,7 +454,8 @@ def lane_transitions(store: Store, run_id: str, method: str = "", seed: int = 0)
         """
         SELECT occurred, subject, key, key_id, value, from_state, to_state, t.rule, life, transition_id, precedent_id
         FROM transition t JOIN precedent p USING (run_id, precedent_id)
-        WHERE run_id = ? AND method = ? AND seed = ? ORDER BY occurred, seq, precedent_id, number
+        WHERE run_id = ? AND method = ? AND seed = ? AND from_state <> to_state
+        ORDER BY occurred, seq, precedent_id, number
         """,
         [run_id, method, seed],
     )
@@ -518,6 +533,52 @@ def success_per_question(store: Store, run_id: str) -> pd.DataFrame:
         FROM episode JOIN question USING (run_id, seed, t) WHERE run_id = ? GROUP BY ALL ORDER BY method, question
         """,
         [run_id],
+    )
+
+
+def answers(store: Store, run_id: str, order: int = 0) -> pd.DataFrame:
+    """Every answer given in one order of the questions of a fact run.
+
+    Parameters
+    ----------
+    order
+        Which order, from 0; the run's ``seed``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``question`` (its number), ``text``, ``gold``, ``key`` (the asked conflict key, or that of questions through
+        several relations), ``method``, ``answer`` (empty for none), ``success``, ``retrieved`` (values, missing where
+        none), ``exposed`` (a superseded value was among them), ``attribution`` (missing but for questions through
+        several relations), ordered by question and method.
+    """
+    return _ask(
+        store,
+        """
+        SELECT question, text, gold, key, method, action AS answer, success, retrieved, exposed, attribution
+        FROM episode JOIN question USING (run_id, seed, t) LEFT JOIN attribution USING (run_id, method, seed, question)
+        WHERE run_id = ? AND seed = ? ORDER BY question, method
+        """,
+        [run_id, order],
+    )
+
+
+def trials(store: Store, run_id: str, method: str, seed: int, key: str) -> pd.DataFrame:
+    """Trials that a method held for the values of a key on one seed, before it would make one Active.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``t`` (task), ``value``, ``number`` (within the task), ``kind`` (``support``, ``counterfactual`` or
+        ``contamination``), ``success``, in order.
+    """
+    return _ask(
+        store,
+        """
+        SELECT t, value, number, kind, success FROM trial
+        WHERE run_id = ? AND method = ? AND seed = ? AND key = ? ORDER BY t, number
+        """,
+        [run_id, method, seed, key],
     )
 
 

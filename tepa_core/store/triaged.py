@@ -7,12 +7,13 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 
-from tepa_core.decisions import triage
+from tepa_core.decisions import in_effect, triage
 from tepa_core.lifecycle import encode, replay
 from tepa_core.methods import METHODS, thresholds_of
 from tepa_core.store import queries
 from tepa_core.store.connection import Store
-from tepa_core.store.derive import precedent_id, spelling
+from tepa_core.store.derive import decided_rows, places_in_evidence, precedent_id, spelled, with_decisions
+from tepa_core.store.ledger import decisions_of
 
 
 def triaged(
@@ -26,7 +27,8 @@ def triaged(
 ) -> pd.DataFrame:
     """Rank the revocations of a run by the expected harm of their being wrong, by what was known at a moment.
 
-    Everything is replayed from the evidence up to that moment: nothing later is read, and neither truth nor phases.
+    Everything is replayed from the evidence up to that moment, with the decisions that took effect by then: nothing
+    later is read, and neither truth nor phases.
 
     Parameters
     ----------
@@ -64,7 +66,15 @@ def triaged(
     if listed.empty or (seed is not None and seed not in set(listed["seed"])):
         lane = f"method {method!r}" if seed is None else f"seed {seed} of method {method!r}"
         raise ValueError(f"run {run_id} has no lifecycle of {lane}; it has those of {_names(lanes)}")
-    evidence = queries.known_evidence(store, run_id, method, _moment(info, as_of))
+    until = _moment(info, as_of)
+    evidence = queries.known_evidence(store, run_id, method, until).assign(method=method)
+    decided = [
+        decision
+        for decision in in_effect(decisions_of(store, run_id))
+        if until is None or decision.effective_at <= until
+    ]
+    if decided:
+        evidence = with_decisions(evidence, decided_rows(decided, places_in_evidence(evidence)))
     thresholds = thresholds_of(method, info.thresholds)
     log, labels = encode(
         evidence.assign(subject=evidence["seed"].astype(str) + "\x1f" + evidence["subject"]), time="occurred"
@@ -81,7 +91,7 @@ def triaged(
         ranked = ranked[of_seed[ranked["precedent"].to_numpy()]]
     at = ranked["precedent"].to_numpy()
     first = evidence.take(labels["first"].to_numpy()[at]).reset_index(drop=True)
-    spelled = spelling(log.precedent, labels["first"].to_numpy(), evidence["occurred"], evidence["value"])
+    written = spelled(log.precedent, labels["first"].to_numpy(), evidence)
     ids = pd.Series(
         [
             precedent_id(method, *parts)
@@ -99,13 +109,13 @@ def triaged(
             "subject": first["subject"],
             "key": first["key"],
             "key_id": first["key_id"],
-            "value": spelled[at],
+            "value": written[at],
             "revoked_at": ranked["at"].to_numpy(),
             "lives": replayed.precedents["lives"][at].astype(np.int64),
         }
     )
     numbers = ranked.drop(columns=["precedent", "number", "at"]).reset_index(drop=True)
-    numbers["successor"] = pd.Series(np.where(successor < 0, None, spelled[successor]), dtype=object)
+    numbers["successor"] = pd.Series(np.where(successor < 0, None, written[successor]), dtype=object)
     return queries.in_clock(pd.concat([who, numbers], axis=1), ("revoked_at",), info.is_log)
 
 
@@ -124,4 +134,4 @@ def _moment(info: queries.RunInfo, as_of: int | dt.datetime | None) -> int | Non
         raise ValueError(f"{info.run_id} counts tasks: give the number of a task, not {as_of}")
     moment = pd.Timestamp(as_of)
     moment = moment.tz_localize("UTC") if moment.tzinfo is None else moment.tz_convert("UTC")
-    return int(moment.as_unit("us").value)
+    return int(moment.value // 1000)

@@ -16,11 +16,13 @@ import duckdb
 import pandas as pd
 
 from tepa_core import __version__
+from tepa_core.decisions import in_effect
 from tepa_core.experiment import FactResult, RunResult
 from tepa_core.lifecycle import Thresholds
 from tepa_core.methods import METHODS, thresholds_of
 from tepa_core.store.connection import Store
-from tepa_core.store.derive import derive, insert
+from tepa_core.store.derive import decided_rows, derive, evidence_rows, insert, places_decided, replay_lane
+from tepa_core.store.ledger import read_decisions
 from tepa_core.store.queries import UnknownRunError
 
 _TABLES = (
@@ -43,6 +45,7 @@ def _json(content: object) -> str:
 
 
 def _remove(cursor: duckdb.DuckDBPyConnection, run_id: str) -> int:
+    """Delete a run but for its ledger, which a run that is stored again keeps."""
     row = cursor.execute("SELECT count(*) FROM run WHERE run_id = ?", [run_id]).fetchone()
     for table in _TABLES:
         cursor.execute(f'DELETE FROM "{table}" WHERE run_id = ?', [run_id])  # noqa: S608
@@ -50,8 +53,10 @@ def _remove(cursor: duckdb.DuckDBPyConnection, run_id: str) -> int:
 
 
 def delete_run(store: Store, run_id: str) -> bool:
-    """Delete a run with everything that belongs to it; False when there is none."""
+    """Delete a run with everything that belongs to it, its ledger too; False when there is none."""
     with store.write() as cursor:
+        for table in ("decision", "ledger_head"):
+            cursor.execute(f'DELETE FROM "{table}" WHERE run_id = ?', [run_id])  # noqa: S608
         return _remove(cursor, run_id) > 0
 
 
@@ -81,7 +86,7 @@ def _name(cursor: duckdb.DuckDBPyConnection, run_id: str) -> str | None:
 
 
 def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
-    """Store a finished simulation with its precedents; the same spec replaces itself.
+    """Store a finished simulation with its precedents; the same spec replaces itself, and keeps its decisions.
 
     Returns
     -------
@@ -90,14 +95,11 @@ def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
     """
     spec = result.spec
     run_id = spec.run_id
-    evidence = result.evidence.rename(columns={"t": "occurred"}).assign(
-        arrived=result.evidence["t"],
-        subject="",
-        key_id=result.evidence["key"],
-        value_id=result.evidence["value"],
-    )
+    evidence = evidence_rows(result.evidence)
     with store.write() as cursor:
         name = name or _name(cursor, run_id) or f"{spec.stream_spec.title}, {spec.seeds} seeds"
+        decisions = in_effect(read_decisions(cursor, run_id))
+        decided = set(places_decided(cursor, run_id, decisions).values())
         _remove(cursor, run_id)
         insert(
             cursor,
@@ -124,6 +126,8 @@ def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
             if METHODS[method].lifecycle:
                 lane = evidence[evidence["method"] == method]
                 derive(cursor, run_id, lane, thresholds_of(method, spec.thresholds))
+        for method, seed in sorted({(place.method, place.seed) for place in decided}):
+            replay_lane(cursor, spec, run_id, method, seed, decisions)
     return run_id
 
 
@@ -140,12 +144,7 @@ def save_facts(store: Store, result: FactResult, facts: int, name: str | None = 
     """
     spec = result.spec
     run_id = spec.run_id
-    evidence = result.evidence.rename(columns={"t": "occurred"}).assign(
-        arrived=result.evidence["t"],
-        subject="",
-        key_id=result.evidence["key"],
-        value_id=result.evidence["value"],
-    )
+    evidence = evidence_rows(result.evidence)
     asked = int(result.questions["t"].max()) + 1
     with store.write() as cursor:
         name = name or _name(cursor, run_id) or f"Facts of {spec.name}"
@@ -156,9 +155,9 @@ def save_facts(store: Store, result: FactResult, facts: int, name: str | None = 
             run_id,
             _run_row(
                 kind="simulation",
-                stream="facts",
+                stream=spec.stream,
                 name=name,
-                spec={"stream": "facts", **spec.as_dict()},
+                spec=spec.as_dict(),
                 thresholds=spec.thresholds,
                 source=spec.name,
                 counts={"seeds": spec.orders, "tasks": asked, "facts": facts},
@@ -224,7 +223,7 @@ def log_run_id(source: str, digest: str, mapping: Mapping[str, Any], thresholds:
 
 
 def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | None = None, elapsed: float = 0) -> str:
-    """Store an evidence log with its precedents, all or nothing; the same file replaces itself.
+    """Store an evidence log with its precedents, all or nothing; the same file replaces itself but for its decisions.
 
     Parameters
     ----------
@@ -262,11 +261,13 @@ def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | N
     )
     with store.write() as cursor:
         name = name or _name(cursor, run_id) or log.source
+        decisions = in_effect(read_decisions(cursor, run_id))
+        decided = decided_rows(decisions, places_decided(cursor, run_id, decisions))
         _remove(cursor, run_id)
         insert(cursor, "phase", run_id, _log_phases(evidence))
         insert(cursor, "evidence", run_id, evidence)
         insert(cursor, "import_issue", run_id, log.issues.rename(columns={"row": "source_row"}))
-        batches = derive(cursor, run_id, evidence, thresholds)
+        batches = derive(cursor, run_id, evidence, thresholds, decided)
         insert(
             cursor,
             "run",

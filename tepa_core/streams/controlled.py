@@ -43,6 +43,7 @@ class ControlledSpec:
     title: ClassVar[str] = "Controlled drift"
     #: Outcomes are all that the agent learns from, so a try is worth its cost.
     fallback: ClassVar[str] = "candidate"
+    asserts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.tasks_per_phase < 1:

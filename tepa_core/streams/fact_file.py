@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from tepa_core.streams.templates import Relation, parse_sentence, question_readings
@@ -102,7 +102,7 @@ def key_text(relation: Relation, subject: str) -> str:
     return f"{relation.name} · {subject}"
 
 
-def read_fact_file(path: Path, index: int = 0) -> FactFile:
+def read_fact_file(path: Path, index: int = 0, label: str | None = None) -> FactFile:
     """Read a FactConsolidation file of any size.
 
     Parameters
@@ -111,12 +111,16 @@ def read_fact_file(path: Path, index: int = 0) -> FactFile:
         JSON with one object or a list of objects, or JSON Lines with one object per line; UTF-8.
     index
         Which object, from 0, where the file holds several.
+    label
+        Name of the file for messages and runs, where the path is a temporary copy; never used as a path. That of the
+        path when left out.
 
     Raises
     ------
     FactFileError
         If the file cannot be read or has another shape; the message says what is wrong and what is expected.
     """
+    named = path.name if label is None else label
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -124,16 +128,17 @@ def read_fact_file(path: Path, index: int = 0) -> FactFile:
             f"{path} cannot be read: {error.strerror or error}. Name a file that exists and may be read."
         ) from None
     except UnicodeDecodeError as error:
-        raise FactFileError(f"{path.name} is no UTF-8 text (byte {error.start}); save it as UTF-8.") from None
-    objects = _objects(path.name, text)
+        raise FactFileError(f"{named} is no UTF-8 text (byte {error.start}); save it as UTF-8.") from None
+    objects = _objects(named, text)
     if not 0 <= index < len(objects):
         held = "one object, number 0" if len(objects) == 1 else f"{len(objects)} objects, 0 to {len(objects) - 1}"
-        raise FactFileError(f"{path.name} holds {held}; there is no number {index}.")
-    name = path.stem if len(objects) == 1 else f"{path.stem}[{index}]"
+        raise FactFileError(f"{named} holds {held}; there is no number {index}.")
+    stem = PurePath(named).stem
+    name = stem if len(objects) == 1 else f"{stem}[{index}]"
     try:
         return fact_file(objects[index], name)
     except FactFileError as error:
-        raise FactFileError(f"{path.name}: {error}") from None
+        raise FactFileError(f"{named}: {error}") from None
 
 
 def fact_file(content: object, name: str) -> FactFile:

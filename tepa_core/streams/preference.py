@@ -56,6 +56,7 @@ class PreferenceSpec:
     title: ClassVar[str] = "Preference drift"
     #: Feedback tells the value whatever the agent does, and the session context is right more often than a candidate.
     fallback: ClassVar[str] = "base_policy"
+    asserts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name, low in (("tasks_per_phase", 1), ("values_per_slot", 2), ("profile_supports", 0)):

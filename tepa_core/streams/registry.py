@@ -16,12 +16,14 @@ from tepa_core.streams.stream import Stream
 class StreamSpec(Protocol):
     """Parameters of one kind of stream: a frozen dataclass of numbers that can draw any seed.
 
-    ``fallback`` is how tepa acts on it without an Active precedent, unless a run says otherwise.
+    ``fallback`` is how tepa acts on it without an Active precedent, unless a run says otherwise. ``asserts``: evidence
+    states which value is right, instead of being the outcome of what was done.
     """
 
     id: ClassVar[str]
     title: ClassVar[str]
     fallback: ClassVar[str]
+    asserts: ClassVar[bool]
 
     def make(self, seed: int) -> Stream:
         """Draw one seed."""

@@ -10,22 +10,34 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from tepa_core.figures.theme import STATE_STYLE, method_label
+from tepa_core.figures.theme import STATE_STYLE
 from tepa_core.store import REVOCATION_RULES, RunInfo
 from tepa_core.store.queries import BATCH_SIZE
 from tepa_core.ui import cache, state
+from tepa_core.ui.archive_rows import USES, Archive
 from tepa_core.ui.widgets import plain_text
 
 TABLE = "archive_table"
 
+#: The memory that was decided on last stays in the list, whatever the filters say, until another one is opened.
+JUST_DECIDED = "just_decided"
+
 #: Rows that the table lists; the filters find the others.
 LISTED = 5000
 
-SHOW: Mapping[str, str] = MappingProxyType(
-    {"revoked": "Revoked now", "back": "Came back", "all": "Revoked now or came back"}
+SHOW: Mapping[str, str] = MappingProxyType({"revoked": "Revoked", "back": "Came back", "all": "Revoked or came back"})
+REVIEW: Mapping[str, str] = MappingProxyType(
+    {
+        "": "Any",
+        "waiting": "Waiting: not decided, or re-asserted",
+        "new": "Not decided yet",
+        "reasserted": "Re-asserted after confirm",
+        "decided": "Decided",
+    }
 )
 ORDERS: Mapping[str, str] = MappingProxyType(
     {
+        "harm": "Expected harm, the largest first",
         "close": "Close calls, much support first",
         "latest": "Latest first",
         "often": "Most often revoked first",
@@ -45,7 +57,7 @@ class Listing:
     Attributes
     ----------
     shown
-        Rows of `tepa_core.store.queries.archive` that are listed, in order.
+        Rows of an `Archive` that are listed, in order.
     found
         How many match the filters.
     total
@@ -57,50 +69,9 @@ class Listing:
     total: int
 
 
-def ever_revoked(info: RunInfo) -> tuple[pd.DataFrame, str | None, int | None]:
-    """Return all revocations of the chosen lanes, with the method and the seed (None: all); draws that choice."""
-    if info.is_log:
-        return cache.archive(info.run_id), None, None
-    lanes = cache.lanes(info.run_id)
-    methods = [str(name) for name in lanes["method"].unique()]
-    if not methods:
-        return cache.archive(info.run_id), None, None
-    left, right, _ = st.columns(3)
-    method = left.selectbox(
-        "Method", methods, format_func=method_label, key=state.remember("in_method", methods, methods[0])
-    )
-    state.write("in_method", method)
-    seeds = ["all", *(str(seed) for seed in lanes.loc[lanes["method"] == method, "seed"])]
-    seed = right.selectbox(
-        "Seed",
-        seeds,
-        format_func=lambda name: "All seeds" if name == "all" else name,
-        key=state.remember("in_seed", seeds, "all"),
-    )
-    state.write("in_seed", seed)
-    chosen = None if seed == "all" else int(seed)
-    return cache.archive(info.run_id, method=method, seed=chosen), method, chosen
-
-
-def headline(rows: pd.DataFrame) -> tuple[str, str]:
-    """Say in Markdown how many memories are in the archive, and how close those calls were."""
-    gone = rows[rows["state"] == "revoked"]
-    back = len(rows) - len(gone)
-    first = f"{_memories(len(gone))} in the archive"
-    if back:
-        first += f"; {back:,} more {'was' if back == 1 else 'were'} revoked and came back"
-    close, batch = int((rows["would_prevent"] == 1).sum()), int((rows["batch_size"] >= BATCH_SIZE).sum())
-    of = f"all {len(rows):,}" if close == len(rows) else f"{close:,} of these {len(rows):,}"
-    second = (
-        f"For {of} the call was close: one support in place of a conflict would have prevented the last revocation."
-    )
-    if batch:
-        second += f" {batch:,} fell in a batch, at one instant with at least {BATCH_SIZE - 1} others."
-    return f"{first}.", second
-
-
-def filtered(info: RunInfo, rows: pd.DataFrame, method: str | None, seed: int | None) -> Listing:
+def filtered(info: RunInfo, archive: Archive) -> Listing:
     """Draw the filters and return what they leave of the rows, in the chosen order."""
+    rows = archive.rows
     left, middle, right = st.columns(3)
     search = left.text_input(
         "Search", key=state.remember("find", None, ""), placeholder="user, key, value or words of the evidence"
@@ -112,18 +83,20 @@ def filtered(info: RunInfo, rows: pd.DataFrame, method: str | None, seed: int | 
         "Order",
         "sort",
         ORDERS,
-        "close",
-        "A close call is one that a single support more would have prevented; of these the best supported stand first. "
-        "That is how near the rule's decision was, not how much harm it did.",
+        "harm",
+        f"Expected harm: how likely the revocation was wrong, by the evidence before and since, times the share of the "
+        f"evidence that is on its key, in {USES:,} uses. A close call is one that a single support more would have "
+        "prevented.",
     )
     users = {_ANY: "Any", **{name: name for name in sorted(rows["subject"].unique()) if name}}
     keys = {_ANY: "Any", **dict(sorted(zip(rows["key_id"], rows["key"], strict=True)))}
-    with st.expander("More filters: rule, user, key, lives, batch"):
+    with st.expander("More filters: review, rule, user, key, lives, batch"):
         one, two, three = st.columns(3)
-        rule = _box(one, "Rule", "rule", {_ANY: "Any", **{name: RULES[name] for name in REVOCATION_RULES}}, _ANY)
-        user = _box(two, "User", "user", users, _ANY) if len(users) > 1 else _ANY
+        review = _box(one, "Review", "review", REVIEW, _ANY)
+        rule = _box(two, "Rule", "rule", {_ANY: "Any", **{name: RULES[name] for name in REVOCATION_RULES}}, _ANY)
         key = _box(three, "Key", "slot", keys, _ANY)
-        lives = _box(one, "Lives", "lives", {_ANY: "Any", "one": "One life", "several": "Several lives"}, _ANY)
+        user = _box(one, "User", "user", users, _ANY) if len(users) > 1 else _ANY
+        lives = _box(two, "Lives", "lives", {_ANY: "Any", "one": "One life", "several": "Several lives"}, _ANY)
         fell = _ANY
         if info.is_log:
             together = {
@@ -131,10 +104,10 @@ def filtered(info: RunInfo, rows: pd.DataFrame, method: str | None, seed: int | 
                 "batch": f"In a batch ({BATCH_SIZE} or more at one instant)",
                 "alone": "Not in one",
             }
-            fell = _box(two, "Fell", "fell", together, _ANY)
+            fell = _box(three, "Fell", "fell", together, _ANY)
     keep = pd.Series(True, index=rows.index)
     if search:
-        keep &= rows["id"].isin(cache.archive(info.run_id, method=method, seed=seed, search=search)["id"])
+        keep &= rows["id"].isin(cache.found(info.run_id, search, archive.method, archive.seed))
     if show != "all":
         keep &= (rows["state"] == "revoked") == (show == "revoked")
     for column, wanted in (("rule", rule), ("subject", user), ("key_id", key)):
@@ -144,6 +117,15 @@ def filtered(info: RunInfo, rows: pd.DataFrame, method: str | None, seed: int | 
         keep &= (rows["lives"] > 1) == (lives == "several")
     if fell:
         keep &= (rows["batch_size"] >= BATCH_SIZE) == (fell == "batch")
+    if review:
+        waiting = {
+            "waiting": ~rows["decided"] | rows["again"],
+            "new": ~rows["decided"],
+            "reasserted": rows["again"],
+            "decided": rows["decided"],
+        }
+        keep &= waiting[review]
+    keep |= rows["id"] == st.session_state.get(JUST_DECIDED)
     found = ordered(rows[keep], order)
     return Listing(found.head(LISTED).reset_index(drop=True), len(found), len(rows))
 
@@ -151,6 +133,7 @@ def filtered(info: RunInfo, rows: pd.DataFrame, method: str | None, seed: int | 
 def ordered(rows: pd.DataFrame, order: str) -> pd.DataFrame:
     """Sort revocations; ``order`` is a key of `ORDERS`. Ties stand as the archive lists them."""
     by: dict[str, tuple[list[str], list[bool]]] = {
+        "harm": (["harm"], [False]),
         "close": (["close", "support"], [False, False]),
         "latest": (["revoked_at"], [False]),
         "often": (["revocations", "support"], [False, False]),
@@ -172,9 +155,9 @@ def counts(listing: Listing) -> str:
 
 def clear() -> None:
     """Set every filter back; a callback."""
-    for name, value in (("find", ""), ("show", "all"), ("rule", ""), ("user", ""), ("slot", ""), ("lives", "")):
-        state.choose(name, value)
-    state.choose("fell", "")
+    for name in ("find", "rule", "user", "slot", "lives", "fell", "review"):
+        state.choose(name, _ANY)
+    state.choose("show", "all")
 
 
 def say_missing(info: RunInfo, rows: pd.DataFrame, ids: list[str]) -> None:
@@ -203,8 +186,10 @@ def table(listing: Listing, selected: str, info: RunInfo) -> None:
     position = int(shown.index[shown["id"] == selected][0])
     st.session_state[TABLE] = {"selection": {"rows": [position], "columns": [], "cells": []}}
     names = ["value", "key", *(["subject"] if (shown["subject"] != "").any() else []), *(["seed"] if several else [])]
-    columns = [*names, "support", "would_prevent", "conflict", "rule", "revoked_at", "state", "revocations"]
-    view = shown[[*columns, *(["batch_size"] if info.is_log else [])]].assign(
+    columns = [*names, "harm", "p_wrong", "exposure", "would_prevent", "support", "conflict", "supports_since"]
+    columns += ["conflicts_since", "successor", "rule", "revoked_at", "revocations", "state"]
+    columns += [*(["batch_size"] if info.is_log else []), *(["review"] if shown["decided"].any() else [])]
+    view = shown[columns].assign(
         rule=shown["rule"].map(RULES),
         state=shown["state"].map({name: style.label for name, style in STATE_STYLE.items()}),
     )
@@ -219,10 +204,30 @@ def table(listing: Listing, selected: str, info: RunInfo) -> None:
         alt="Revoked memories; select a row to see why",
         column_config={
             "subject": text("user"),
+            "harm": number(
+                "expected harm",
+                format="%.1f",
+                help=f"p(wrong) × on its key: in {USES:,} uses of this memory, how many would have gone wrong because "
+                "this value was missing. The first to look at.",
+            ),
+            "p_wrong": number(
+                "p(wrong)",
+                format="percent",
+                help="How likely it still held when it was revoked, by all evidence before and since. The change rate "
+                "and the noise of the evidence are learned from this run itself.",
+            ),
+            "exposure": number(
+                "on its key", format="percent", help="Which share of all evidence is on its key: how often it is used."
+            ),
+            "supports_since": number("for it since", help="Evidence items for it after it was revoked."),
+            "conflicts_since": number("against it since", help="Evidence items against it after it was revoked."),
+            "successor": text("active instead", help="The value of its key that is active in its place."),
+            "review": text("reviewed"),
             "support": number(help="How many evidence items supported it when it was last revoked."),
             "would_prevent": number(
+                "would prevent",
                 help="How many of its latest conflicts would have had to be supports for it to stand. 1 is the closest "
-                "call; empty when another value took its place."
+                "call; empty when another value took its place.",
             ),
             "conflict": number(help="How many evidence items spoke against it when it was last revoked."),
             "revoked_at": st.column_config.DatetimeColumn("revoked (UTC)", format="D MMM YYYY, HH:mm", timezone="UTC")
@@ -291,7 +296,3 @@ def _box(
     )
     state.write(name, chosen)
     return chosen
-
-
-def _memories(count: int) -> str:
-    return "No memory is" if not count else f"{count:,} memor{'y is' if count == 1 else 'ies are'}"

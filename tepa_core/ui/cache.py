@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import threading
 from collections.abc import Callable
 from functools import wraps
@@ -9,10 +11,12 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
 from tepa_core import reproduce
+from tepa_core.decisions import Decision
 from tepa_core.experiment import (
     OVERALL,
     REFERENCE,
@@ -27,11 +31,23 @@ from tepa_core.experiment import (
     run_differences,
     success_summary,
 )
+from tepa_core.experiment.around import Settings, around, compared, under
+from tepa_core.experiment.compiled_play import Draws
 from tepa_core.experiment.exposure import APPEND, terms_by_phase
+from tepa_core.experiment.impact import log_counts, log_impact, run_impact
 from tepa_core.experiment.stationary import false_revocations_simulated
-from tepa_core.lifecycle import Thresholds
+from tepa_core.experiment.sweep import Grid, sweep
+from tepa_core.lifecycle import EncodedLog, Thresholds
 from tepa_core.stats.theory import ExposureTerms
 from tepa_core.store import KeyLife, RunInfo, Store, default_path, key_life, precedent_life, queries, save_run
+from tepa_core.store import triaged as triaged_rows
+from tepa_core.store.decide import precedent_version
+from tepa_core.store.derive import precedent_id
+from tepa_core.store.ledger import decisions_of, reviewer_agreement
+from tepa_core.store.ledger import reasserted as reasserted_rows
+from tepa_core.store.previewed import Preview, preview
+from tepa_core.store.replays import encoded_log
+from tepa_core.store.settings import settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,21 +115,40 @@ def runs() -> pd.DataFrame:
 
 run_info: Callable[[str], RunInfo] = question(queries.run_info)
 phases = question(queries.phases)
+span = question(queries.span)
 lanes = question(queries.lanes)
 keys = question(queries.keys)
 subjects = question(queries.subjects)
 place_of = question(queries.place_of)
 archive = question(queries.archive)
+triaged = question(triaged_rows)
+decisions: Callable[[str], tuple[Decision, ...]] = question(decisions_of)
+reasserted = question(reasserted_rows)
+agreement = question(reviewer_agreement)
+preview_of: Callable[..., Preview] = question(preview)
 precedents = question(queries.precedents)
 state_counts = question(queries.state_counts)
 harm_by_key = question(queries.harm_by_key)
 episodes = question(queries.episodes)
 issues = question(queries.issues)
+answers = question(queries.answers)
+trials = question(queries.trials)
 lane_transitions = question(queries.lane_transitions)
 lane_evidence = question(queries.lane_evidence)
 truth = question(queries.truth)
 key_life_of: Callable[..., KeyLife] = question(key_life)
 precedent_life_of: Callable[..., KeyLife] = question(precedent_life)
+
+
+@question
+def found(database: Store, run_id: str, search: str, method: str | None = None, seed: int | None = None) -> set[str]:
+    """Ids of the precedents that a search finds in user, key, value and the sentences of the evidence."""
+    return set(queries.precedents(database, run_id, method=method, seed=seed, search=search)["id"])
+
+
+def version_of(run_id: str, precedent: str) -> str:
+    """Return the version of a precedent that is about to be looked at. Not cached: it goes with the decision."""
+    return precedent_version(store(), run_id, precedent)
 
 
 @question
@@ -191,3 +226,105 @@ def exposure(database: Store, run_id: str, revoking: str = "tepa", level: float 
 def false_revocations(mu: float, thresholds: Thresholds, n: tuple[int, ...]) -> pd.DataFrame:
     """Simulate how often a value that still holds is revoked, beside its bound; the same draws each time."""
     return false_revocations_simulated(mu, thresholds, n, np.random.default_rng(0))
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _draws(stream: str) -> Draws:
+    return Draws.of(RunSpec.from_dict(json.loads(stream)))
+
+
+def draws_of(spec: RunSpec) -> Draws:
+    """Return the drawn streams of a spec, laid out for sweeps; neither methods nor thresholds matter to them."""
+    drawn = RunSpec.build(spec.stream, seeds=spec.seeds, first_seed=spec.first_seed, world=dict(spec.world))
+    return _draws(json.dumps(drawn.as_dict(), sort_keys=True))
+
+
+def _spec(database: Store, run_id: str) -> RunSpec:
+    return RunSpec.from_dict(queries.run_info(database, run_id).spec)
+
+
+@question
+def sweeps(
+    database: Store, run_id: str, method: str, setting: Thresholds, grids: tuple[Grid, ...]
+) -> dict[str, Settings]:
+    """Vary each threshold of a simulation alone, the others as in the setting, with bands over the seeds."""
+    spec = _spec(database, run_id)
+    return around(draws_of(spec), setting, grids, method, spec.fallback)
+
+
+@question
+def settings_measured(database: Store, run_id: str, method: str, settings: tuple[Thresholds, ...]) -> Settings:
+    """Measure a method of a simulation under each of some settings, with bands over the seeds."""
+    spec = _spec(database, run_id)
+    return under(draws_of(spec), settings, method, spec.fallback)
+
+
+@question
+def surface(
+    database: Store, run_id: str, method: str, setting: Thresholds, x: Grid, y: Grid, metric: str, scope: str
+) -> npt.NDArray[np.float64]:
+    """One metric of a simulation over two thresholds, shape (points of y, points of x)."""
+    spec = dataclasses.replace(_spec(database, run_id), thresholds=setting)
+    return sweep(spec, x, y, method=method, metrics=(metric,), draws=draws_of(spec)).surface(metric, scope)
+
+
+@question
+def settings_compared(database: Store, run_id: str, method: str, a: Thresholds, b: Thresholds) -> pd.DataFrame:
+    """Success of two settings of a simulation on the same draws, as `tepa_core.experiment.around.compared`."""
+    spec = _spec(database, run_id)
+    return compared(draws_of(spec), a, b, method, spec.fallback)
+
+
+@question
+def reference_success(database: Store, run_id: str) -> tuple[float, ...]:
+    """Success without memory on the draws of a simulation, by phase in order of time, then overall."""
+    drawn = draws_of(_spec(database, run_id))
+    won, tasks = drawn.without_memory, drawn.tasks
+    return (*(won / tasks).tolist(), float(won.sum() / tasks.sum()))
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _log(db: str, run_id: str, decisions: int) -> tuple[EncodedLog, pd.DataFrame]:
+    # The number of decisions tells one state of the log from the next: the ledger only grows.
+    del decisions
+    return encoded_log(_open(db), run_id)
+
+
+def _log_of(database: Store, run_id: str) -> tuple[EncodedLog, pd.DataFrame]:
+    return _log(str(database.path), run_id, len(decisions_of(database, run_id)))
+
+
+@question
+def log_sweep(database: Store, run_id: str, setting: Thresholds, grid: Grid) -> pd.DataFrame:
+    """What the precedents of a log come to along one threshold, as `tepa_core.experiment.impact.log_counts`."""
+    return log_counts(_log_of(database, run_id)[0], setting, grid)
+
+
+@question
+def impact(database: Store, run_id: str, method: str, new: Thresholds) -> pd.DataFrame:
+    """List the precedents whose life differs from the run's own under other thresholds.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``id`` (of the precedent), ``method``, ``seed``, ``subject``, ``key``, ``key_id``, ``value``, ``state_now``,
+        ``state_new``, ``transitions_now``, ``transitions_new``, ``first_difference`` (in the run's clock).
+    """
+    info = queries.run_info(database, run_id)
+    if info.is_log:
+        log, labels = _log_of(database, run_id)
+        changed = log_impact(log, labels, info.thresholds, new).assign(method="", seed=0)
+        written = labels[["subject", "key_id", "value_id", "key", "value"]]
+        changed = changed.merge(written, on=["subject", "key_id", "value_id"], how="left")
+    else:
+        spec = _spec(database, run_id)
+        changed = run_impact(spec, new, method=method, draws=draws_of(spec))
+        changed = changed.assign(key=changed["key_id"], value=changed["value_id"])
+    parts = (changed["method"], changed["seed"], changed["subject"], changed["key_id"], changed["value_id"])
+    changed.insert(0, "id", [precedent_id(*part) for part in zip(*parts, strict=True)])
+    columns = ["id", "method", "seed", "subject", "key", "key_id", "value", "state_now", "state_new"]
+    columns += ["transitions_now", "transitions_new", "first_difference"]
+    return queries.in_clock(changed[columns], ["first_difference"], info.is_log)
+
+
+saved_settings = question(settings)

@@ -7,17 +7,28 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from tepa_core.experiment import OVERALL, REFERENCE
+from tepa_core.figures.facts import count
 from tepa_core.figures.theme import in_legend_order, listed, method_label
 from tepa_core.ui.widgets import plain_text
 
 #: The method whose harm the paper shows, and the one that answers it; named first where a run has them.
 NAIVE, OURS, SIMPLE = "append_only", "tepa", "win_stay_lose_shift"
+#: TEPA with revocation switched off.
+KEEPS = "tepa_norev"
 
 FALLBACKS: Mapping[str, str] = {
     "candidate": "Without an Active precedent TEPA tries the best candidate of the key, so its archive steers the next "
     "try without entering the prompt.",
     "base_policy": "Without an Active precedent TEPA leaves the task to the base policy, as if it had no memory.",
 }
+
+
+#: Why a run has no pollution index although it has an agent without memory.
+NO_POLLUTION = (
+    "The pollution index says which share of the successes of an agent without memory a memory loses. Without memory "
+    "nothing succeeds in this run, so there is nothing to lose, and the index is undefined. Success says how the "
+    "methods compare."
+)
 
 
 def percent(share: float) -> str:
@@ -119,6 +130,46 @@ def of_simulation(success: pd.DataFrame, pollution: pd.DataFrame) -> list[str]:
     return sentences
 
 
+def of_facts(success: pd.DataFrame, questions: int, orders: int) -> list[str]:
+    """Say how many questions about facts are answered, and what revocation has to do with it.
+
+    Parameters
+    ----------
+    success
+        ``method``, ``phase``, ``mean``, ``lo``, ``hi``.
+    questions, orders
+        How many there are, and how often all were asked.
+    """
+    means = success[success["phase"] == OVERALL].set_index("method")["mean"]
+    asked = f"{questions:,} question{'' if questions == 1 else 's'}"
+    if means.max() == 0:
+        first = f"No method answers {'the question' if questions == 1 else f'any of the {asked}'}."
+    else:
+        best = OURS if OURS in means.index else str(means.idxmax())
+        first = f"{method_label(best)} answers {count(means[best] * questions)} of {asked}"
+        other = next((name for name in (KEEPS, NAIVE) if name in means.index and name != best), None)
+        first += f"; a memory that never revokes {count(means[other] * questions)}." if other else "."
+    sentences = [first]
+    alike = [name for name in in_legend_order(means.index[means == means.get(OURS)]) if name != OURS]
+    if means.max() > means.min() and alike:
+        sentences.append(
+            f"{listed([method_label(name) for name in alike])} answer{'s' if len(alike) == 1 else ''} as many as TEPA."
+        )
+    if REFERENCE in means.index and means[REFERENCE] == 0 and means.max() > 0:
+        sentences.append(
+            "Without memory none is answered, so the pollution index, a share of what an agent without memory gets "
+            "right, is undefined."
+        )
+    if orders == 1:
+        sentences.append("The questions were asked in one order, so there are no intervals.")
+    else:
+        sentences.append(
+            f"Numbers are means over {orders} orders of the same questions"
+            + ("; so few say little about chance, and intervals over them are thin." if orders < 10 else ".")
+        )
+    return sentences
+
+
 def of_exposure(harm: pd.DataFrame, method: str) -> str:
     """Say why a method loses: the outdated value stood in its prompt. Empty when it loses nowhere."""
     known = harm.dropna(subset="exposed")
@@ -144,6 +195,9 @@ def of_phases(success: pd.DataFrame, methods: Sequence[str]) -> list[str]:
     best, worst = part["mean"].max(), part["mean"].min()
     leaders = in_legend_order(part.index[part["mean"] == best])
     last = in_legend_order(part.index[part["mean"] == worst])
+    if best == worst:
+        alike = method_label(leaders[0]) if len(leaders) == 1 else f"All {len(leaders)} methods"
+        return [f"In **{plain_text(phase)}**: {alike} {percent(best)}."]
     sentence = (
         f"In **{plain_text(phase)}** the methods part ways: from {percent(worst)} "
         f"({listed([method_label(method) for method in last])}) to **{percent(best)}** "
@@ -178,7 +232,10 @@ def of_simple_rule(comparisons: pd.DataFrame, evidence_asserts: bool) -> str:
     else:
         verdict = f"does better than TEPA here: TEPA − win-stay lose-shift is {gap} overall."
     why = (
-        "Evidence that asserts values gives it nothing to win or lose: it believes the last statement, and every "
+        "Here it is enough to believe the last statement, since each is right when it is made. It keeps no archive to "
+        "audit."
+        if evidence_asserts and row["diff"] < 0.02
+        else "Evidence that asserts values gives it nothing to win or lose: it believes the last statement, and every "
         "one-off request or misread reply overturns what it held."
         if evidence_asserts
         else "With two tools and honest outcomes one failure points to the only alternative, so a rule this simple is "

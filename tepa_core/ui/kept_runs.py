@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from tepa_core.experiment import RunSpec
+from tepa_core.experiment import spec_from_dict
 from tepa_core.store import RunInfo, UnknownRunError, delete_run, rename_run
-from tepa_core.ui import cache
+from tepa_core.ui import cache, spec_words
 from tepa_core.ui.spec_form import tell, told
 from tepa_core.ui.widgets import plain_text, table
 
@@ -40,8 +40,9 @@ def of_chosen(info: RunInfo) -> None:
                 query_params={"run": info.run_id, "view": "runs"},
             )
     if not info.is_log:
-        st.caption("The command that repeats it:")
-        st.code(RunSpec.from_dict(info.spec).command(), language="bash", wrap_lines=True)
+        where = ", in the folder of the file" if info.is_facts else ""
+        st.caption(f"The command that repeats it{where}:")
+        st.code(spec_from_dict(info.spec).command(), language="bash", wrap_lines=True)
     key = f"rename_{info.run_id}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("Name", value=info.name, key=key, max_chars=80)
@@ -85,21 +86,15 @@ def _facts(info: RunInfo) -> str:
     if info.is_log:
         rows = f"{counts['loaded']:,} of {counts['read']:,} rows loaded, {counts['rejected']:,} rejected"
         return f"log {plain_text(info.source)}, {rows}; {made}, version {info.program}."
-    spec = RunSpec.from_dict(info.spec)
-    last = spec.first_seed + spec.seeds - 1
-    return (
-        f"{spec.stream_spec.title}, seeds {spec.first_seed} to {last}, {counts['tasks']} tasks each, "
-        f"{len(spec.methods)} methods; {made}, version {info.program}."
-    )
+    return f"{spec_words.made_of(spec_from_dict(info.spec), counts)}; {made}, version {info.program}."
 
 
 def _loss(info: RunInfo) -> str:
     what = "its evidence and memories" if info.is_log else "its episodes, evidence and memories"
-    back = (
-        "The file that it was read from is not touched: import it again to have it back."
-        if info.is_log
-        else "The command above makes it again."
-    )
+    back = "The command above makes it again."
+    if info.is_log or info.is_facts:
+        again = "import" if info.is_log else "run"
+        back = f"The file that it was read from is not touched: {again} it again to have it back."
     last = " It is the only run, so the default run is made in its place." if len(cache.runs()) == 1 else ""
     return f"Delete **{plain_text(info.name)}** with {what}? This cannot be undone. {back}{last}"
 

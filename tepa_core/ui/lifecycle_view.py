@@ -41,7 +41,7 @@ def evidence_table(life: KeyLife) -> pd.DataFrame:
     log = life.info.is_log
     table = pd.DataFrame(
         {
-            "when" if log else "task": pd.to_datetime(items["occurred"], unit="us", utc=True)
+            "when" if log else "fact" if life.info.is_facts else "task": pd.to_datetime(items["occurred"], unit="us", utc=True)
             if log
             else items["occurred"],
             "value": items["original"],

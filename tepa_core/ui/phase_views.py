@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 from pandas.api.types import is_numeric_dtype
 
-from tepa_core.experiment import OVERALL, RunSpec, same_draws
+from tepa_core.experiment import FACT_STREAM, OVERALL, same_draws, spec_from_dict
 from tepa_core.figures import dot_interval, forest, heatmap, mpi_bars
 from tepa_core.figures.theme import method_label
 from tepa_core.methods import METHODS
 from tepa_core.store import RunInfo
-from tepa_core.ui import cache, headline, state
+from tepa_core.ui import cache, headline, spec_words, state
 from tepa_core.ui.widgets import figure, plain_text, table
 
 ARCHIVE_PAGE, RUN_PAGE = "pages/audit/archive.py", "pages/data/run.py"
@@ -37,7 +36,8 @@ def success(summary: pd.DataFrame, phase: str, level: float) -> None:
     """Draw success per method and phase: dots with intervals, then the numbers."""
     phases = summary[summary["phase"] != OVERALL]
     figure(dot_interval(phases, highlight_phase=phase, level=level), "success_dots")
-    figure(heatmap(summary, highlight_phase=phase), "success_heatmap")
+    if phases["phase"].nunique() > 1:
+        figure(heatmap(summary, highlight_phase=phase), "success_heatmap")
     with st.expander("The numbers with their intervals"):
         table(_labelled(summary), "success_by_phase")
 
@@ -46,6 +46,9 @@ def pollution(index: pd.DataFrame, level: float) -> None:
     """Draw the memory pollution index of every phase."""
     if index.empty:
         st.info("The pollution index needs an agent without memory: start a run with no_memory on Run.")
+        return
+    if index["mpi"].isna().all():
+        st.info(headline.NO_POLLUTION)
         return
     figure(mpi_bars(index, level=level), "mpi_by_phase")
     with st.expander("The numbers with their intervals"):
@@ -75,9 +78,12 @@ def differences(compared: pd.DataFrame, methods: Sequence[str], level: float) ->
 def another_run(info: RunInfo, methods: Sequence[str], level: float) -> None:
     """Compare the run with another simulated one, method by method."""
     runs = cache.runs()
-    others = runs[(runs["kind"] == "simulation") & (runs["run_id"] != info.run_id)]
+    # Answers to questions and successes of tasks share no phase.
+    alike = (runs["stream"] == FACT_STREAM) == info.is_facts
+    others = runs[(runs["kind"] == "simulation") & (runs["run_id"] != info.run_id) & alike]
     if others.empty:
-        st.info("There is no other simulated run yet. Start one with another setting, and compare it here.")
+        what = "fact run" if info.is_facts else "simulated run"
+        st.info(f"There is no other {what} yet. Start one with another setting, and compare it here.")
         st.page_link(RUN_PAGE, label="Start another run", icon=":material/play_circle:")
         return
     names = dict(zip(others["run_id"], others["name"], strict=True))
@@ -87,8 +93,8 @@ def another_run(info: RunInfo, methods: Sequence[str], level: float) -> None:
         format_func=lambda run: f"{names.get(run, run)} ({run})",
         key=state.remember("against", list(names), next(iter(names))),
     )
-    here, there = RunSpec.from_dict(info.spec), RunSpec.from_dict(cache.run_info(other).spec)
-    st.markdown(f"What differs: {_listed_differences(here.as_dict(), there.as_dict())}.")
+    here, there = spec_from_dict(info.spec), spec_from_dict(cache.run_info(other).spec)
+    st.markdown(f"What differs: {spec_words.differences(here, there)}.")
     paired = same_draws(here, there)
     frame = cache.differences_of_runs(info.run_id, other, paired, level)
     frame = frame[frame["method"].isin(methods)]
@@ -104,8 +110,8 @@ def another_run(info: RunInfo, methods: Sequence[str], level: float) -> None:
     st.caption(
         f"Both runs met the same draws, so seeds are paired: differences with {level:.0%} bootstrap intervals."
         if paired
-        else "The runs met different draws (another stream, or other seeds or counts), so seeds cannot be paired: "
-        "means side by side, without intervals."
+        else "The runs met different draws (another stream or file, or other seeds or counts), so seeds cannot be "
+        "paired: means side by side, without intervals."
     )
     frame = frame.sort_values("diff", key=abs, ascending=False, kind="stable")
     table(_labelled(frame, a="here", b="there", diff="here − there"), "run_against_run")
@@ -116,6 +122,13 @@ def memories(info: RunInfo, methods: Sequence[str], level: float) -> None:
     lifecycles = [method for method in methods if method in METHODS and METHODS[method].lifecycle]
     if not lifecycles:
         st.info("None of the chosen methods keeps memories with a lifecycle. Choose TEPA above.")
+        return
+    if info.is_facts:
+        st.info(
+            "A fact file says what was stated, not what was right when, so no revocation can be called early, late or "
+            "wrong here. The archive shows what was revoked, and on which fact."
+        )
+        _to_archive(info)
         return
     measured = {method: cache.life_measures(info.run_id, method, level).set_index("measure") for method in lifecycles}
     st.markdown(headline.of_memories(lifecycles[0], measured[lifecycles[0]]["mean"]))
@@ -131,6 +144,10 @@ def memories(info: RunInfo, methods: Sequence[str], level: float) -> None:
         f"Mean per seed [{level:.0%} bootstrap interval over seeds]. A simulation knows what was right when, so it can "
         "judge each revocation; a log cannot, and needs a person's verdict."
     )
+    _to_archive(info)
+
+
+def _to_archive(info: RunInfo) -> None:
     st.page_link(
         ARCHIVE_PAGE,
         label="The revocations one by one",
@@ -152,32 +169,11 @@ def _measured(frame: pd.DataFrame, name: str) -> str:
 
 def choices(info: RunInfo) -> None:
     """State what this run assumes where the paper leaves a choice, and how to repeat it."""
-    spec = RunSpec.from_dict(info.spec)
-    st.markdown(headline.FALLBACKS[spec.fallback])
-    changed = dict(_changed(RunSpec.build(spec.stream).as_dict(), spec.as_dict(), ("thresholds", "world")))
-    settings = ", ".join(f"{name} = {here}" for name, (_, here) in changed.items()) or "all at their defaults"
-    st.markdown(
-        f"Thresholds and stream parameters: {plain_text(settings, limit=400)}. The command that repeats the run:"
-    )
+    spec = spec_from_dict(info.spec)
+    for sentence in spec_words.choices(spec):
+        st.markdown(sentence)
+    st.caption("The command that repeats it:")
     st.code(spec.command(), language="bash", wrap_lines=True)
-
-
-def _changed(a: Mapping[str, Any], b: Mapping[str, Any], parts: Sequence[str]) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    for part in parts:
-        for name in sorted({*a[part], *b[part]}):
-            if a[part].get(name) != b[part].get(name):
-                yield name, (a[part].get(name, "default"), b[part].get(name, "default"))
-
-
-def _listed_differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> str:
-    found = dict(_changed(here, there, ("thresholds", "world")))
-    for name in ("stream", "seeds", "first_seed", "fallback"):
-        if here[name] != there[name]:
-            found[name] = (here[name], there[name])
-    if here["methods"] != there["methods"]:
-        found["methods"] = (f"{len(here['methods'])} methods", f"{len(there['methods'])}")
-    words = [f"{name} {ours} here and {theirs} there" for name, (ours, theirs) in found.items()]
-    return plain_text("; ".join(words) or "nothing but the version of the program", limit=600)
 
 
 def _bounds(row: pd.Series) -> str:

@@ -70,7 +70,8 @@ def sign_in() -> None:
     )
     providers = [str(name) for name, value in st.secrets["auth"].items() if hasattr(value, "items")]
     # Parameters of the one provider's own requests are a table too, but no provider.
-    for provider in [name for name in providers if name != "client_kwargs"] or [None]:
+    named: list[str | None] = [name for name in providers if name != "client_kwargs"]
+    for provider in named or [None]:
         label = "Sign in" if provider is None else f"Sign in with {plain_text(provider)}"
         st.button(label, key=f"sign_in_{provider or ''}", type="primary", on_click=st.login, args=(provider,))
     st.stop()

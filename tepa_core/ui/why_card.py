@@ -9,9 +9,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from tepa_core.experiment import spec_from_dict
 from tepa_core.figures.theme import STATE_STYLE, method_label
 from tepa_core.lifecycle import Line, Thresholds
 from tepa_core.store import KeyLife, in_words_at
+from tepa_core.ui import cache, trial_words
 from tepa_core.ui.widgets import plain_text
 
 #: What put a value into the archive, as the end of "revoked by".
@@ -31,8 +33,8 @@ QUOTED = 6
 
 
 def moment(life: KeyLife, x: Any, *, exact: bool = False) -> str:
-    """Write a moment of a key's life: "on 16 July 2025", "at task 81"."""
-    words = in_words_at(x, life.info.is_log)
+    """Write a moment of a key's life: "on 16 July 2025", "at task 81", "before the first task"."""
+    words = in_words_at(x, life.info.is_log, life.info.is_facts)
     return words if exact else words.split(",")[0]
 
 
@@ -62,6 +64,8 @@ def place(life: KeyLife) -> str:
     """Name whose memory it is, in Markdown: "seat of u-mara", "read csv, TEPA, seed 3"."""
     if life.info.is_log:
         return f"{plain_text(life.key)} of {plain_text(life.subject)}" if life.subject else plain_text(life.key)
+    if life.info.is_facts:
+        return f"{plain_text(life.key)}, {method_label(life.method)}"
     return f"{plain_text(life.key)}, {method_label(life.method)}, seed {life.seed}"
 
 
@@ -75,6 +79,7 @@ def others(life: KeyLife, precedent: str) -> list[str]:
 
 
 _LIFE = ("active", "revoked")
+_RISES = ("promoted", "reactivated")
 
 
 def _told(life: KeyLife, step: Mapping[Hashable, Any]) -> str:
@@ -122,17 +127,40 @@ def show(life: KeyLife, precedent: str, transition_id: str | None) -> None:
         if transition_id is None:
             st.markdown(f"**Why {value} is not used**")
             st.markdown(life.standing(precedent))
+            _refused(life, precedent)
             return
         step, reason = _step(life, transition_id), life.why(transition_id)
         st.markdown(f"**Why: {value}, {_arrow(step)}**")
         st.markdown(reason.sentence)
         st.caption(rule_in_words(step["rule"], life.thresholds))
         st.table(_arithmetic(reason.lines), hide_index=True, border="horizontal", alt="The numbers that decided")
+        _tried(life, step)
         if reason.counterfactual:
             st.markdown(f":material/undo: **What would have prevented it.** {reason.counterfactual}")
         st.markdown(f":material/update: **What happened then.** {_sequel(life, precedent, step)}")
         st.markdown(f":material/flag: **Where it stands now.** {life.standing(precedent)}")
+        _refused(life, precedent)
         _sources(life, value, step, reason.evidence)
+
+
+def _tried(life: KeyLife, step: Mapping[Hashable, Any]) -> None:
+    """Say which trials a value passed before it became active, for methods that hold trials."""
+    if step["rule"] not in _RISES or life.info.is_log:
+        return
+    trials = cache.trials(life.info.run_id, life.method, life.seed, life.key)
+    if told := trial_words.of_activation(trials, str(step["value"]), int(step["x"])):
+        st.markdown(f":material/experiment: **Trials.** {told}", help=trial_words.EXPLAINED)
+
+
+def _refused(life: KeyLife, precedent: str) -> None:
+    """Say when trials kept a value from becoming active."""
+    if life.info.is_log:
+        return
+    value = _value(life, precedent)
+    kept_out = life.items[(life.items["value"] == value) & life.items["admitted"].eq(False).fillna(False)]
+    trials = cache.trials(life.info.run_id, life.method, life.seed, life.key)
+    if told := trial_words.of_refusals(trials, value, [int(x) for x in kept_out["x"]]):
+        st.markdown(f":material/block: **Trials kept it out.** {told}", help=trial_words.EXPLAINED)
 
 
 def _arithmetic(lines: tuple[Line, ...]) -> pd.DataFrame:
@@ -190,6 +218,9 @@ def said(life: KeyLife, item: Mapping[Hashable, Any]) -> str:
         return f"“{str(item['text']).strip()}”"
     if life.info.is_log:
         return f"{'States' if item['supports'] else 'Refutes'} {item['value']}; the log has no sentence for it."
+    if spec_from_dict(life.info.spec).asserts:
+        who = "The profile that memory starts with" if item["x"] < 0 else "Feedback"
+        return f"{who} {'states' if item['supports'] else 'refutes'} {item['value']}."
     return f"{item['value']} was used and {'succeeded' if item['supports'] else 'failed'}."
 
 

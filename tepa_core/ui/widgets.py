@@ -66,6 +66,10 @@ def _in_short(info: RunInfo) -> str:
     made = f"{info.created_at:%d %b %Y, %H:%M} UTC"
     if info.is_log:
         return f"Log, {info.counts['loaded']:,} evidence items, loaded {made}. Id `{info.run_id}`."
+    if info.is_facts:
+        orders = "one order" if info.counts["seeds"] == 1 else f"{info.counts['seeds']} orders"
+        asked = f"{info.counts['facts']:,} facts, {info.counts['tasks']:,} questions in {orders}"
+        return f"{asked}, made {made}. Id `{info.run_id}`."
     return f"{info.counts['seeds']} seeds × {info.counts['tasks']} tasks, made {made}. Id `{info.run_id}`."
 
 

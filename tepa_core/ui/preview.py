@@ -1,0 +1,304 @@
+"""The preview of a decision: a line of numbers, the key's life without it and with it, and what else changes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from tepa_core.decisions import Action, DecisionRefused, LogEffect
+from tepa_core.experiment import OVERALL, Effect
+from tepa_core.figures import lifecycle
+from tepa_core.figures.theme import STATE_STYLE
+from tepa_core.store import KeyLife, RunInfo, in_words_at
+from tepa_core.store.previewed import Preview
+from tepa_core.ui import cache, lifecycle_view, widgets
+from tepa_core.ui.widgets import plain_text
+
+
+def show(
+    info: RunInfo, precedent: str, action: Action, pinned: bool, at: int | None, every_seed: bool, *, now: bool
+) -> dict[str, Any] | None:
+    """Draw what a decision would change and return its numbers for the ledger; None where it is not possible.
+
+    Parameters
+    ----------
+    at
+        From when on, in the stored clock; None: right after the last revocation.
+    every_seed
+        In a simulation: the same decision in every seed as well.
+    now
+        The decision will apply from the end of a log on, and is shown as if it had been taken at ``at``.
+    """
+    try:
+        with st.spinner("Replaying with the decision"):
+            found = cache.preview_of(info.run_id, precedent, action, pinned=pinned, at=at, every_seed=every_seed)
+    except DecisionRefused as error:
+        st.warning(f"{plain_text(error, 400)} Choose another moment.", icon=":material/block:")
+        return None
+    effect = found.effect
+    if isinstance(effect, Effect):
+        _simulation(found, effect)
+    else:
+        _log(found, effect, now)
+    _figures(found)
+    return effect.as_dict()
+
+
+def sentence(found: Preview) -> str:
+    """Say in Markdown what a decision would change, with the number that matters most."""
+    effect = found.effect
+    return _of_simulation(found, effect) if isinstance(effect, Effect) else _of_log(found, effect)
+
+
+def phase_of(found: Preview, effect: Effect) -> str:
+    """Return the phase in which a decision first matters: that of the task after it."""
+    phases = found.before.phases
+    here = phases[(phases["start"] <= effect.at + 1) & (phases["end"] > effect.at + 1)]
+    return str(here["phase"].iloc[0]) if len(here) else OVERALL
+
+
+def differences(before: KeyLife, after: KeyLife) -> pd.DataFrame:
+    """Stretches of the axis in which the shown states of a key's values differ: ``x0``, ``x1``."""
+    edges = sorted({*before.spans["x0"], *before.spans["x1"], *after.spans["x0"], *after.spans["x1"]})
+    rows: list[tuple[Any, Any]] = []
+    for x0, x1 in pairwise(edges):
+        if _states(before, x0) != _states(after, x0):
+            if rows and rows[-1][1] == x0:
+                rows[-1] = (rows[-1][0], x1)
+            else:
+                rows.append((x0, x1))
+    return pd.DataFrame(rows, columns=["x0", "x1"])
+
+
+def _states(life: KeyLife, x: Any) -> frozenset[tuple[str, str, int]]:
+    spans = life.spans[(life.spans["x0"] <= x) & (life.spans["x1"] > x)]
+    return frozenset(
+        (str(value), "active" if state == "deprecated" else str(state), int(lives))
+        for value, state, lives in zip(spans["value"], spans["state"], spans["life"], strict=True)
+        if state in ("active", "deprecated", "revoked")
+    )
+
+
+def _simulation(found: Preview, effect: Effect) -> None:
+    st.markdown(f"##### {sentence(found)}")
+    phase = phase_of(found, effect)
+    table = effect.success if effect.every_seed is None else effect.every_seed.success
+    row = table[table["phase"] == phase].iloc[0]
+    interval = effect.every_seed is not None
+    of = f"in {phase}" if phase != OVERALL else "overall"
+    with st.container(horizontal=True, key="preview_numbers"):
+        st.metric(f"Success {of}, without it", f"{row['before']:.3f}")
+        delta = _signed(row["difference"], *((row["lo"], row["hi"]) if interval else ()))
+        st.metric(f"Success {of}, with it", f"{row['after']:.3f}", delta, delta_color=_tone(row["difference"], 1))
+        st.metric(f"Pollution (MPI) {of}, without it", _number(row["mpi_before"]))
+        delta = _signed(row["mpi_difference"], *((row["mpi_lo"], row["mpi_hi"]) if interval else ()))
+        st.metric(
+            f"Pollution (MPI) {of}, with it",
+            _number(row["mpi_after"]),
+            delta,
+            delta_color=_tone(row["mpi_difference"], -1),
+            help="The share of the successes of an agent without memory that this memory loses; below zero it gains.",
+        )
+    if effect.every_seed is not None:
+        every = effect.every_seed
+        words = (
+            f"Means over all {every.seeds:,} seeds, with 95 % bootstrap intervals of the paired difference. In "
+            f"{every.matched:,} of them there is a matching revocation: of the same value, the same one by number in "
+            "the same phase."
+        )
+        if every.unmatched:
+            words += f" The other {len(every.unmatched):,} count with no difference."
+        st.caption(words)
+    changed = effect.episodes
+    title = f"{_count(effect.episodes_changed, 'episode')} and {_count(effect.transitions_changed, 'change')} of state"
+    with st.expander(f"What changes in seed {effect.seed}: {title}", key="preview_changes"):
+        phases = table.rename(columns={"mpi_before": "MPI before", "mpi_after": "MPI after"})
+        shown = [
+            "phase",
+            "before",
+            "after",
+            "difference",
+            *(["lo", "hi"] if interval else []),
+            "MPI before",
+            "MPI after",
+        ]
+        st.caption("Success by phase, without the decision and with it.")
+        st.dataframe(phases[shown], hide_index=True, key="preview_phases")
+        st.caption("Episodes with another action or another outcome.")
+        st.dataframe(
+            changed.assign(
+                success_before=changed["success_before"].map(_outcome),
+                success_after=changed["success_after"].map(_outcome),
+            ),
+            hide_index=True,
+            key="preview_episodes",
+        )
+        _transitions(effect.transitions)
+
+
+def _log(found: Preview, effect: LogEffect, now: bool) -> None:
+    st.markdown(f"##### {sentence(found)}")
+    shares = effect.exposure.set_index("value_id").loc[effect.value]
+    share = {side: float(shares[side]) for side in ("before", "after")}
+    with st.container(horizontal=True, key="preview_numbers"):
+        st.metric(
+            "Active, without it", _share(share["before"]), help="Share of the time from then to the end of the log."
+        )
+        difference = share["after"] - share["before"]
+        st.metric(
+            "Active, with it",
+            _share(share["after"]),
+            None if np.isnan(difference) else f"{100 * difference:+.0f} points",
+            delta_color="off",
+        )
+        st.metric("Later evidence for it", f"{effect.later_supports:,}")
+        st.metric("Later evidence against it", f"{effect.later_conflicts:,}")
+    if now:
+        st.caption(
+            "Saved, it applies from the end of the log on, where nothing is left to compare. So this shows what would "
+            "have followed had it been decided right after the revocation."
+        )
+    with st.expander(f"What changes: {_count(effect.transitions_changed, 'change')} of state", key="preview_changes"):
+        _transitions(effect.transitions)
+
+
+def _of_simulation(found: Preview, effect: Effect) -> str:
+    phase = phase_of(found, effect)
+    row = effect.success[effect.success["phase"] == phase].iloc[0]
+    where = f"in {plain_text(phase)}" if phase != OVERALL else "overall"
+    if effect.episodes_changed == 0:
+        return f"No episode of seed {effect.seed} changes: the agent acts the same with it."
+    points = 100 * row["difference"]
+    verb = "raises" if points > 0 else "lowers" if points < 0 else "leaves"
+    words = f"It {verb} success {where} of seed {effect.seed} "
+    words += (
+        f"at {row['before']:.3f}"
+        if points == 0
+        else f"from {row['before']:.3f} to {row['after']:.3f}, by {abs(points):.1f} points"
+    )
+    overall = effect.success[effect.success["phase"] == OVERALL].iloc[0]
+    if phase != OVERALL:
+        words += f"; overall {100 * overall['difference']:+.1f} points"
+    every = effect.every_seed
+    if every is None:
+        return f"{words}."
+    mean = every.success[every.success["phase"] == phase].iloc[0]
+    return f"{words}. Over all seeds {_signed(mean['difference'], mean['lo'], mean['hi'])}."
+
+
+def _of_log(found: Preview, effect: LogEffect) -> str:
+    is_log = True
+    value = plain_text(found.after.decisions["value"].iloc[-1])
+    evidence = f"{effect.later_supports:,} for it and {effect.later_conflicts:,} against it"
+    at = in_words_at(effect.at, is_log)
+    if effect.later_supports + effect.later_conflicts == 0:
+        since = at.replace("on ", "after ", 1)
+        return f"No evidence on {value} came {since}: nothing speaks for the decision or against it."
+    if found.after.decisions["action"].iloc[-1] == Action.CONFIRM:
+        returns = found.before.transitions
+        came = returns[
+            (returns["value"] == found.after.decisions["value"].iloc[-1])
+            & (returns["x"] > effect.at)
+            & (returns["to_state"] == "active")
+        ]
+        kept = (
+            f"keeps {value} from coming back {in_words_at(came['x'].iloc[0], is_log)}"
+            if len(came)
+            else f"keeps {value} where it is"
+        )
+        return f"It {kept}. Later evidence: {evidence}."
+    days = effect.stands_for / pd.Timedelta(days=1)
+    until = (
+        f"would have stood to the end of the log, for {_days(days)}"
+        if effect.stands_until is None
+        else f"would have stood for {_days(days)}, until the rule revoked it {in_words_at(effect.stands_until, is_log)}"
+    )
+    return f"Active again, {value} {until}. Later evidence: {evidence}."
+
+
+def _figures(found: Preview) -> None:
+    """Draw the life without the decision and with it, one above the other on the same axis."""
+    shaded = differences(found.before, found.after)
+    ends = [*found.before.spans["x0"], *found.before.spans["x1"], *found.after.spans["x1"]]
+    low, high = min(ends), max(ends)
+    margin = (high - low) * 0.012
+    for life, title, key in (
+        (found.before, "As it is", "preview_before"),
+        (found.after, "With the decision", "preview_after"),
+    ):
+        st.markdown(f"**{title}**")
+        figure = lifecycle(
+            lifecycle_view.figure_data(life),
+            decisions=life.decisions if len(life.decisions) else None,
+            differences=shaded,
+            x_range=(low - margin, high + margin),
+        )
+        widgets.figure(figure, key)
+    if len(shaded):
+        st.caption("Shaded: where the states differ. The flag marks the decision.")
+
+
+def _transitions(changed: pd.DataFrame) -> None:
+    st.caption("Changes of state that happen on one side only.")
+    label = {name: style.label for name, style in STATE_STYLE.items()}
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "": changed["side"].map({"before": "only without it", "after": "only with it"}),
+                "when": changed["time"],
+                "value": changed["value_id"],
+                "from": changed["from_state"].map(label),
+                "to": changed["to_state"].map(label),
+                "rule": changed["rule"],
+            }
+        ),
+        hide_index=True,
+        key="preview_transitions",
+    )
+
+
+def of_ledger(effect: Mapping[str, Any]) -> str:
+    """Say in short what the numbers kept with a decision are; empty for none."""
+    success: Mapping[Hashable, Any] = effect.get("success") or {}
+    if OVERALL in success:
+        parts = [f"{name} {100 * one['difference']:+.1f}" for name, one in success.items() if one["difference"]]
+        return f"success {', '.join(parts)} points" if parts else "no episode changes"
+    if "later_supports" in effect:
+        return f"{effect['later_supports']:,} for it, {effect['later_conflicts']:,} against it after the decision"
+    return ""
+
+
+def _signed(difference: float, lo: float | None = None, hi: float | None = None) -> str | None:
+    if np.isnan(difference):
+        return None
+    words = f"{difference:+.3f}".replace("-", "−") if difference else "0.000"
+    return words if lo is None or hi is None else f"{words} [{lo:.3f}, {hi:.3f}]".replace("-", "−")
+
+
+def _tone(difference: float, good: int) -> Any:
+    return "off" if np.isnan(difference) or difference == 0 else "normal" if good > 0 else "inverse"
+
+
+def _number(value: float) -> str:
+    return "undefined" if np.isnan(value) else f"{value:.3f}".replace("-", "−")
+
+
+def _share(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.0%}"
+
+
+def _outcome(success: bool) -> str:
+    return "succeeded" if success else "failed"
+
+
+def _days(days: float) -> str:
+    return f"{days:,.0f} days" if days >= 1.5 else "a day" if days >= 0.5 else "less than a day"
+
+
+def _count(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
