@@ -14,6 +14,7 @@ PAGES = {
         ("explore/overview", "Overview", "monitoring", "Is memory helping or hurting, where, and why?"),
         ("explore/phases", "Phases", "bar_chart", "Which method survives which phase, and is the difference real?"),
         ("explore/lifecycle", "Lifecycle", "timeline", "What happened to this memory?"),
+        ("explore/thresholds", "Thresholds", "tune", "What if the thresholds were different?"),
     ],
     "Audit": [
         ("audit/archive", "Archive", "inventory_2", "Which revocations should a person look at?"),

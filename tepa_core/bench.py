@@ -209,7 +209,8 @@ def bench(
         Per query ``tepa_query_ns``, ``dict_get_ns``, ``append_scan_query_us`` (every item of the log is looked at, in
         plain Python). ``ratios`` of these; ``encode_s`` (rows of text to the numbers that the replay takes, and apart
         from it); ``import_s`` (a CSV file of ``import_rows`` rows to the committed run); ``surface_s`` (31 x 31
-        settings of theta_rev and theta_rec on 50 seeds of the controlled stream, in the compiled loop).
+        settings of theta_rev and theta_rec on 50 seeds of the controlled stream, in the compiled loop) and
+        ``sliders_s`` (every threshold swept alone, with all that the server computes for it).
     tuple of Fact
         What must hold from `JUDGED_FROM` updates on.
 

@@ -529,8 +529,8 @@ def _effect_lines(effect: Mapping[str, Any]) -> list[str]:
     lines = []
     for phase, numbers in effect.get("success", {}).items():
         lines.append(f"success {phase}: {_cell(numbers['before'])} before, {_cell(numbers['after'])} after")
-    if "exposure" in effect:
-        share = effect["exposure"]
+    share = effect.get("exposure", {"before": None})
+    if share["before"] is not None:
         lines.append(f"share of the time active: {_cell(share['before'])} before, {_cell(share['after'])} after")
     lines += [f"{name.replace('_', ' ')}: {effect[name]}" for name in _CHANGED if name in effect]
     return lines
@@ -542,7 +542,7 @@ def _moment(info: RunInfo, text: str) -> int:
         if not info.is_log:
             return int(text)
         at = pd.Timestamp(text)
-        if at is pd.NaT:
+        if pd.isna(at):
             raise ValueError(text)
     except ValueError:
         kind = "a time such as 2025-07-04T12:00:00Z" if info.is_log else "the number of a task"

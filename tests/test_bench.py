@@ -59,7 +59,7 @@ def test_a_small_bench_has_every_number(monkeypatch: pytest.MonkeyPatch) -> None
     }
     growth = numbers["replay_ns_at"]["50"]["2000"] / numbers["replay_ns_at"]["50"]["200"]
     assert ratios["growth_on_50_keys"] == pytest.approx(growth)
-    assert [fact.limit for fact in facts] == [0.6, 1.0, 0.5, 2.0, 2.0]
+    assert [fact.limit for fact in facts] == [0.6, 1.0, 0.5, 0.15, 2.0, 2.0]
     assert facts[2].value == numbers["surface_s"]
     assert facts[0].value == ratios["replay_over_lww"]
     assert said[0] == "Compiling the rule"

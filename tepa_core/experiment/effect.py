@@ -159,6 +159,11 @@ def decision_effect(
     _check(spec, method, seed)
     here = _Seed(spec, method, seed)
     k, v = _index(here.stream.keys, key, "key"), _index(here.stream.values, value, "value")
+    first = -len(here.stream.prior_key)
+    if not first <= at < len(here.stream):
+        raise ValueError(
+            f"a decision after task {at} would never take effect; choose a task from {first} to {len(here.stream) - 1}"
+        )
     before = here.course(standing)
     precedent = k * len(here.stream.values) + v
     fall = before.fall_before(precedent, at)

@@ -266,10 +266,11 @@ def _thresholds(thresholds: Thresholds) -> dict[str, Any]:
 def _read_table(cursor: duckdb.DuckDBPyConnection, name: str, run_id: str) -> pa.Table:
     # In one fixed order, so that the same run gives the same bytes.
     order = "method, seed, seq" if name == "evidence" else "ALL"
-    return cursor.execute(
+    rows: pa.Table = cursor.sql(
         f'SELECT * EXCLUDE (run_id) FROM "{name}" WHERE run_id = ? ORDER BY {order}',  # noqa: S608 - constants
-        [run_id],
+        params=[run_id],
     ).to_arrow_table()
+    return rows
 
 
 def _parquet(table: pa.Table) -> bytes:

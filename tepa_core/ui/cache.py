@@ -296,7 +296,7 @@ def _log_of(database: Store, run_id: str) -> tuple[EncodedLog, pd.DataFrame]:
 
 @question
 def log_sweep(database: Store, run_id: str, setting: Thresholds, grid: Grid) -> pd.DataFrame:
-    """What the precedents of a log come to along one threshold, as `tepa_core.experiment.impact.log_counts`."""
+    """Count what the precedents of a log come to along one threshold, as `tepa_core.experiment.impact.log_counts`."""
     return log_counts(_log_of(database, run_id)[0], setting, grid)
 
 

@@ -142,7 +142,9 @@ def _answerer(column: st.delta_generator.DeltaGenerator) -> str:
         answerer: str | None = st.radio(
             "Who answers",
             list(ANSWERER_WORDS) if model else [DETERMINISTIC],
-            format_func=lambda name: f"the model {plain_text(model)}" if name == "chat" else ANSWERER_WORDS.get(name, name),
+            format_func=lambda name: (
+                f"the model {plain_text(model)}" if name == "chat" else ANSWERER_WORDS.get(name, name)
+            ),
             key="fact_answerer",
             persist_state="session",
             help="The deterministic reader answers with the retrieved value, and throws a coin among several. It "

@@ -143,8 +143,7 @@ def _simulation(found: Preview, effect: Effect) -> None:
 
 def _log(found: Preview, effect: LogEffect, now: bool) -> None:
     st.markdown(f"##### {sentence(found)}")
-    shares = effect.exposure.set_index("value_id").loc[effect.value]
-    share = {side: float(shares[side]) for side in ("before", "after")}
+    share = effect.exposure.set_index("value_id").to_dict("index")[effect.value]
     with st.container(horizontal=True, key="preview_numbers"):
         st.metric(
             "Active, without it", _share(share["before"]), help="Share of the time from then to the end of the log."

@@ -74,7 +74,10 @@ LOG_TILES = ("active", "revoked", "revocations", "reactivations")
 
 _BOARD = st.components.v2.component(
     "tepa_threshold_board",
-    **{kind: files("tepa_core.ui.thresholds").joinpath(f"board.{kind}").read_text("utf-8") for kind in ("html", "css", "js")},
+    **{
+        kind: files("tepa_core.ui.thresholds").joinpath(f"board.{kind}").read_text("utf-8")
+        for kind in ("html", "css", "js")
+    },
     # Plotly puts its styles into the head of the page, where a shadow root would not see them.
     isolate_styles=False,
 )
@@ -284,9 +287,9 @@ class View:
     library: str = ""
 
 
-def mount(told: Mapping[str, Any], info: RunInfo, current: Thresholds) -> None:
+def mount(told: Mapping[str, Any], info: RunInfo) -> None:
     """Draw the board; when a slider is let go, the setting of the page follows."""
-    _BOARD(key=KEY, data=dict(told), on_asked_change=lambda: _take(info, current))
+    _BOARD(key=KEY, data=dict(told), on_asked_change=lambda: _take(info))
 
 
 def asked_revision() -> int:
@@ -295,14 +298,14 @@ def asked_revision() -> int:
     return int(asked["revision"]) if isinstance(asked, Mapping) and isinstance(asked.get("revision"), int) else 0
 
 
-def _take(info: RunInfo, before: Thresholds) -> None:
+def _take(info: RunInfo) -> None:
     asked = st.session_state[KEY].asked
     # What a browser sends is no more to be trusted than a link.
     values = asked.get("values") if isinstance(asked, Mapping) else None
     if not isinstance(values, Mapping):
         return
     try:
-        setting = sliders.with_values(before, {str(name): str(value) for name, value in values.items()})
+        setting = sliders.with_values(info.thresholds, {str(name): str(value) for name, value in values.items()})
     except ValueError as error:
         st.toast(f"This setting cannot be: {plain_text(error, 200)}.", icon=":material/error:")
         return

@@ -173,7 +173,8 @@ def with_values(base: Thresholds, values: Mapping[str, float | str]) -> Threshol
     for name in values:
         slider = SLIDERS[name]
         at = slider.at(moved)
-        if not slider.low <= at <= slider.high:
+        # A run may have been started beyond what a slider reaches; then it may stay there.
+        if at != slider.at(base) and not slider.low <= at <= slider.high:
             raise ValueError(
                 f"{name} must be from {in_words(slider.low)} to {in_words(slider.high)}, not {in_words(at)}"
             )
@@ -182,11 +183,7 @@ def with_values(base: Thresholds, values: Mapping[str, float | str]) -> Threshol
 
 def differing(thresholds: Thresholds, base: Thresholds) -> dict[str, float]:
     """Return the sliders at which two settings differ, with where the first stands."""
-    return {
-        name: slider.at(thresholds)
-        for name, slider in SLIDERS.items()
-        if slider.at(thresholds) != slider.at(base)
-    }
+    return {name: slider.at(thresholds) for name, slider in SLIDERS.items() if slider.at(thresholds) != slider.at(base)}
 
 
 def as_text(thresholds: Thresholds) -> str:
@@ -226,7 +223,7 @@ def current(info: RunInfo) -> Thresholds:
         try:
             with_values(info.thresholds, {name: said})
         except ValueError as error:
-            st.warning(f"The link cannot be followed there: {plain_text(error, 200)}. This threshold stays as in the run.")
+            st.warning(f"A threshold of this link cannot be: {plain_text(error, 200)}. It stays as in the run.")
             state.choose(name, "")
             state.write(name, "")
         else:
@@ -286,7 +283,8 @@ def sweep_command(info: RunInfo, thresholds: Thresholds, x: Grid, y: Grid, metho
     spec = RunSpec.from_dict({**info.spec, "thresholds": _fields(thresholds), "methods": None})
     parts = [spec.command().replace(" run ", " sweep ", 1)]
     parts += [f"--{axis} {grid.name}={_span(grid)}" for axis, grid in (("x", x), ("y", y))]
-    return " ".join([*parts, f"--metric {metric} --phase {phase}", *([f"--method {method}"] if method != "tepa" else [])])
+    parts.append(f"--metric {metric} --phase {phase}")
+    return " ".join([*parts, f"--method {method}"] if method != "tepa" else parts)
 
 
 def thinned(values: Iterable[float], most: int) -> tuple[float, ...]:
