@@ -18,6 +18,7 @@ PAGES = {
     ],
     "Audit": [
         ("audit/archive", "Archive", "inventory_2", "Which revocations should a person look at?"),
+        ("audit/decisions", "Decisions", "gavel", "Who decided what, and does it still hold?"),
     ],
     "Evidence": [
         ("evidence/reproduction", "Reproduction", "fact_check", "Does this build reproduce the paper?"),

@@ -57,7 +57,7 @@ def measure(
     -------
     pandas.DataFrame
         ``scope`` (the size), ``method`` ("a / b"), ``quantity``, ``ours`` (median of the rounds' ratios), ``lo`` and
-        ``hi`` (the smallest and the largest of them).
+        ``hi`` (their quartiles: on a shared machine single rounds go astray).
 
     Raises
     ------
@@ -74,7 +74,8 @@ def measure(
         if progress is not None:
             progress(i / len(sizes), f"Measuring cost at {size}")
         for (method, quantity), ratios in _ratios(COST_SIZES[size], rounds, live=i == 0).items():
-            rows.append((size, method, quantity, statistics.median(ratios), min(ratios), max(ratios)))
+            lo, ours, hi = np.quantile(ratios, [0.25, 0.5, 0.75]).tolist()
+            rows.append((size, method, quantity, ours, lo, hi))
     return pd.DataFrame(rows, columns=["scope", "method", "quantity", "ours", "lo", "hi"])
 
 

@@ -233,7 +233,7 @@ def table(
 
         ``ours``, ``lo``, ``hi``
             Our value with its interval: 95 % bootstrap over seeds, for facts over questions (each question's orders
-            averaged), for cost the range over the rounds. Missing where it is not measured.
+            averaged), for cost the quartiles of the rounds. Missing where it is not measured.
         ``p``
             Of a paired difference, one-tailed, corrected after Holm over all paired differences measured.
         ``within``

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 import signal
 import subprocess
@@ -720,3 +721,40 @@ def test_app_starts_the_dashboard_in_a_process_of_its_own(
     assert json.loads(out) == {"port": 8765, "exit_code": 3}
     assert err == f"Ready {db}\n"
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_reproduce_says_what_agrees(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pd.DataFrame(
+        {
+            "table": ["t", "t", "t"],
+            "run": "controlled",
+            "method": "tepa",
+            "scope": ["reversal", "overall", "light"],
+            "quantity": "success",
+            "reported": [0.95, 0.5, 0.1],
+            "ours": [0.952, 0.9, math.nan],
+            "lo": [0.95, 0.89, math.nan],
+            "hi": [0.954, 0.91, math.nan],
+            "within": pd.array([True, False, None], dtype=object),
+            "note": [None, "an open choice", "a file is missing"],
+        }
+    )
+    asked: list[object] = []
+
+    def measured(store: object, seeds: int, progress: object, *, facts: Path | None) -> tuple[pd.DataFrame, float]:
+        asked.append((seeds, facts))
+        return rows, 1.0
+
+    monkeypatch.setattr(cli, "reproduce", measured)
+    db = ["--db", str(tmp_path / "a.duckdb")]
+    assert cli.main([*db, "reproduce", "--seeds", "4", "--facts", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert asked == [(4, tmp_path)]
+    assert [row["within"] for row in found["rows"]] == [True, False, None]
+    assert found["rows"][2]["ours"] is None
+    assert cli.main([*db, "reproduce", "--seeds", "4"]) == 0
+    assert "1 of 2 numbers measured here agree with the paper; 1 are not measured" in capsys.readouterr().out
+    assert cli.main([*db, "reproduce", "--seeds", "1"]) == 2
+    assert cli.main([*db, "reproduce", "--facts", str(tmp_path / "none")]) == 2

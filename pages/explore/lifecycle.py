@@ -44,7 +44,7 @@ headline.markdown(f"#### {why_card.history(life, precedent)}")
 for sentence in why_card.others(life, precedent):
     headline.markdown(sentence)
 with left:
-    fig = lifecycle(lifecycle_view.figure_data(life), selected=transition)
+    fig = lifecycle(lifecycle_view.figure_data(life), selected=transition, decisions=life.decisions)
     widgets.figure(fig, CHART, select=lambda: lifecycle_view.choose_clicked(CHART))
 
 st.subheader("All evidence on this key", anchor=False)

@@ -60,7 +60,7 @@ if view == "success":
 elif view == "pollution":
     phase_views.pollution(index[index["method"].isin(chosen)], level)
 elif view == "differences":
-    phase_views.differences(compared, chosen, level)
+    phase_views.differences(info, compared, chosen, level)
 elif view == "runs":
     phase_views.another_run(info, chosen, level)
 else:

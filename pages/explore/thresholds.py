@@ -20,9 +20,8 @@ if info.stream == FACT_STREAM or not (methods or info.is_log):
     st.stop()
 
 
-@st.fragment
 def page() -> None:
-    """Draw all of it; apart from the frame, so that letting a slider go answers soon."""
+    """Draw the board and what is looked at under it."""
     drawn = thresholds.draw_board(info, methods)
     closer = st.segmented_control(
         "Look closer",
@@ -36,11 +35,12 @@ def page() -> None:
     section(info, drawn)
 
 
-page()
+# Apart from the frame the page answers sooner; but only a run of the whole script stops when a person moves on.
+(st.fragment(page) if thresholds.answers_soon(info) else page)()
 st.subheader("Where to go from here", anchor=False)
-st.page_link(
-    "pages/explore/lifecycle.py",
-    label="See one memory's life",
-    icon=":material/timeline:",
-    query_params={"run": info.run_id},
-)
+for path, label, icon in (
+    ("explore/lifecycle", "See one memory's life", "timeline"),
+    ("audit/archive", "Look through the revocations", "inventory_2"),
+    ("data/run", "Start a run with other thresholds", "play_circle"),
+):
+    st.page_link(f"pages/{path}.py", label=label, icon=f":material/{icon}:", query_params={"run": info.run_id})

@@ -125,8 +125,12 @@ def _row_problems(row: Decision, before: Decision | None, after: Decision | None
     elif row.reason is None and row.reason_salt is not None:
         problems.append(f"The reason of decision {row.number} was removed without being redacted.")
     content = content_hash(row)
-    # What the row's hash was when it was written: its successor or the head remembers.
-    written = after.previous_hash if after is not None else head.hash if row.number == head.count else row.hash
+    # What the row's hash was when it was written: its successor, unless that was changed itself, or the head remembers.
+    written = row.hash
+    if after is None:
+        written = head.hash if row.number == head.count else row.hash
+    elif content_hash(after) == after.hash:
+        written = after.previous_hash
     if content != row.hash:
         if content == written:
             problems.append(f"The hash of decision {row.number} was changed.")

@@ -1,6 +1,7 @@
 """Figures: tables in, plotly figures out, one set of colours for all of them."""
 
 from tepa_core.figures import theme
+from tepa_core.figures.agreement import agreement
 from tepa_core.figures.curves import memory_size, success_curve
 from tepa_core.figures.facts import answered, attribution_bars
 from tepa_core.figures.lifecycle import LifecycleData, lifecycle
@@ -9,6 +10,7 @@ from tepa_core.figures.revocations import revocations_by_month
 
 __all__ = [
     "LifecycleData",
+    "agreement",
     "answered",
     "attribution_bars",
     "dot_interval",

@@ -11,7 +11,6 @@ import plotly.graph_objects as go
 from tepa_core.experiment.facts import ANSWERED, ATTRIBUTIONS, CHAIN_NOT_FOUND, NEVER_STATED, STATE_WRONG
 from tepa_core.figures.phases import ROW_PX, method_order
 from tepa_core.figures.theme import (
-    GREY,
     describe,
     in_legend_order,
     layout,
@@ -21,6 +20,7 @@ from tepa_core.figures.theme import (
     method_style,
     records,
     require,
+    translucent,
     two_lines,
 )
 
@@ -60,40 +60,39 @@ def answered(summary: pd.DataFrame, questions: int, *, level: float = 0.95) -> g
     require(summary, ["method", "mean", "lo", "hi"])
     methods = method_order(summary.assign(phase=""))
     rows = summary.set_index("method").reindex(methods).reset_index()
-    fig = go.Figure(
-        go.Bar(
+    fig = go.Figure()
+    for place, row in enumerate(records(rows)):
+        color = method_style(row.method).color
+        spans = "" if pd.isna(row.lo) else f" [{row.lo:.3f}, {row.hi:.3f}]"
+        # Paler than its interval, which lies over it.
+        fig.add_bar(
             orientation="h",
-            x=rows["mean"],
-            y=list(range(len(rows))),
+            x=[row.mean],
+            y=[place],
             width=0.7,
-            marker={"color": [method_style(method).color for method in methods], "line": {"width": 0}},
+            marker={"color": translucent(color, 0.5), "line": {"width": 0}},
             error_x={
                 "type": "data",
                 "symmetric": False,
-                "array": (rows["hi"] - rows["mean"]).clip(lower=0),
-                "arrayminus": (rows["mean"] - rows["lo"]).clip(lower=0),
-                "color": GREY,
-                "thickness": 1.5,
-                "width": 3,
+                "array": [max(row.hi - row.mean, 0)],
+                "arrayminus": [max(row.mean - row.lo, 0)],
+                "color": color,
+                "thickness": 2,
+                "width": 4,
             },
-            customdata=rows[["method"]].to_numpy(),
+            customdata=[[row.method]],
             hoverinfo="text",
-            hovertext=[
+            hovertext=(
                 f"<b>{method_label(row.method)}</b><br>{count(row.mean * questions)} of {questions} questions: "
-                f"{row.mean:.3f}" + ("" if pd.isna(row.lo) else f" [{row.lo:.3f}, {row.hi:.3f}]")
-                for row in records(rows)
-            ],
-            name="answered",
+                f"{row.mean:.3f}{spans}"
+            ),
+            name=method_label(row.method),
             showlegend=False,
         )
-    )
-    for place, row in enumerate(records(rows)):
         fig.add_annotation(
             text=count(row.mean * questions), x=1.02, xanchor="left", y=place, showarrow=False, font_size=12
         )
-    layout(
-        fig, height=90 + ROW_PX * max(len(rows), 1), x_title=f"Questions answered (share, {level:.0%} interval; number)"
-    )
+    layout(fig, height=90 + ROW_PX * max(len(rows), 1), x_title=f"Questions answered ({level:.0%} interval)")
     fig.update_xaxes(range=[0, 1.14], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", showgrid=True)
     _method_rows(fig, methods)
     return describe(fig, alt=answered_alt_text(summary, questions), caption=answered_caption(summary, questions))
@@ -164,7 +163,11 @@ def attribution_bars(attributions: pd.DataFrame) -> go.Figure:
             x=shares[name],
             y=list(range(len(methods))),
             width=0.7,
-            marker={"color": color, "pattern": {"shape": pattern, "fgcolor": "#ffffff"}, "line": {"width": 0}},
+            marker={
+                "color": color,
+                "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": "#ffffff", "fgopacity": 0.8},
+                "line": {"width": 0},
+            },
             customdata=[[method, name] for method in methods],
             hoverinfo="text",
             hovertext=[
@@ -175,7 +178,7 @@ def attribution_bars(attributions: pd.DataFrame) -> go.Figure:
             showlegend=True,
         )
     plot_px = 40 + ROW_PX * max(len(methods), 1)
-    layout(fig, height=plot_px, x_title="Answers to questions through several relations (share)")
+    layout(fig, height=plot_px, x_title="Answers (share)")
     fig.update_layout(barmode="stack")
     fig.update_xaxes(range=[0, 1], tickformat=".0%", showgrid=True)
     _method_rows(fig, methods)

@@ -52,6 +52,8 @@ RULE_WORDS: Mapping[str, str] = MappingProxyType(
         "posterior": "posterior rule: its posterior fell below the revocation threshold",
         "recent": "recent rule: too many of its latest outcomes failed",
         "superseded": "superseded: another value of the key became active",
+        "decided": "a person took it out of the archive",
+        "reasserted": "re-asserted, but a person had confirmed its revocation",
     }
 )
 """What each rule says, for the hover box of a transition."""

@@ -320,7 +320,8 @@ def tally_bars(tally: pd.DataFrame) -> go.Figure:
     fig.update_yaxes(
         tickvals=rows,
         ticktext=[
-            f"{two_lines(shown(row.table, limit=44), width=20)}: {row.within} of {row.measured}"
+            f"{two_lines(shown(row.table, limit=44), width=20)}: "
+            + (f"{row.within} of {row.measured}" if row.measured else "open")
             for row in records(tally)
         ],
         range=[len(tally) - 0.5, -0.5],

@@ -138,8 +138,10 @@ class VersionFacts:
         return "-".join([digest, str(self.items), str(self.newest), *([",".join(differs)] if differs else [])])
 
 
-def version_facts(cursor: duckdb.DuckDBPyConnection, info: RunInfo, place: Place) -> VersionFacts:
-    """Collect the facts of the version of one key, with the cursor of a transaction."""
+def version_facts(
+    cursor: duckdb.DuckDBPyConnection, info: RunInfo, place: Place, ledger: Sequence[Decision]
+) -> VersionFacts:
+    """Collect the facts of the version of one key, with the cursor of a transaction; ``ledger`` is that of the run."""
     key = [info.run_id, place.method, place.seed, place.subject, place.key_id]
     precedents = cursor.execute(
         "SELECT precedent_id, value, state, support, conflict, trial_support, trial_conflict FROM precedent "
@@ -151,15 +153,15 @@ def version_facts(cursor: duckdb.DuckDBPyConnection, info: RunInfo, place: Place
         "WHERE run_id = ? AND method = ? AND seed = ? AND subject = ? AND key_id = ?",
         key,
     ).fetchone()
-    thresholds = cursor.execute("SELECT thresholds FROM run WHERE run_id = ?", [info.run_id]).fetchone()
-    decisions = [one for one in read_decisions(cursor, info.run_id) if one.precedent_id in {p[0] for p in precedents}]
+    here = {one[0] for one in precedents}
+    decisions = [one for one in ledger if one.precedent_id in here]
     return VersionFacts(
         tuple(tuple(one) for one in precedents),
         int(row[0]) if row else 0,
         int(row[1]) if row and row[1] is not None else -1,
         tuple(one.decision_id for one in in_effect(decisions)),
         max((one.number for one in decisions), default=0),
-        Thresholds(**json.loads(thresholds[0])) if thresholds else info.thresholds,
+        info.thresholds,
     )
 
 
@@ -174,7 +176,8 @@ def precedent_version(store: Store, run_id: str, precedent_id: str) -> str:
     info = queries.run_info(store, run_id)
     with store.read() as cursor:
         cursor.begin()
-        facts = version_facts(cursor, info, _place(cursor, run_id, precedent_id))
+        place = _place(cursor, run_id, precedent_id)
+        facts = version_facts(cursor, info, place, read_decisions(cursor, run_id))
         cursor.rollback()
     return facts.version
 
@@ -375,7 +378,7 @@ def _examined(
     request: DecisionRequest,
     ledger: Sequence[Decision],
 ) -> Examined:
-    facts = version_facts(cursor, info, place)
+    facts = version_facts(cursor, info, place, ledger)
     version = facts.version
     if request.expect_version is not None and request.expect_version != version:
         raise StaleVersion(_changes(request.expect_version, facts, ledger, request.precedent_id))

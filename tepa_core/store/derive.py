@@ -96,19 +96,24 @@ def decided_rows(decisions: Sequence[Decision], places: Mapping[str, Place]) -> 
     decisions
         In effect, and on precedents that ``places`` knows; the others are left out.
     """
-    rows = [
-        (*places[decision.precedent_id], -1 - decision.number, decision.effective_at, int(decision.verdict))
-        for decision in decisions
-        if decision.precedent_id in places and decision.verdict is not None
-    ]
-    frame = pd.DataFrame(rows, columns=[*Place._fields, "seq", "occurred", "verdict"])
-    return frame.astype({"seed": "int64", "seq": "int64", "occurred": "int64", "verdict": "int64"}).assign(supports=False)
+    known = [(one, places[one.precedent_id]) for one in decisions if one.precedent_id in places and one.verdict]
+    columns: dict[str, Any] = {name: [getattr(place, name) for _, place in known] for name in Place._fields}
+    return pd.DataFrame(
+        columns
+        | {
+            "seed": np.array(columns["seed"], np.int64),
+            "seq": np.array([-1 - one.number for one, _ in known], np.int64),
+            "occurred": np.array([one.effective_at for one, _ in known], np.int64),
+            "verdict": np.array([one.verdict for one, _ in known], np.int64),
+            "supports": np.zeros(len(known), np.bool_),
+        }
+    )
 
 
 def with_decisions(evidence: pd.DataFrame, decided: pd.DataFrame) -> pd.DataFrame:
     """Return evidence and decisions as the rows of one replay, with ``verdict`` (0 for evidence)."""
-    names = ("method", "subject", "key", "key_id", "value", "value_id")
-    plain = evidence.assign(verdict=0, **{name: evidence[name].astype(object) for name in names if name in evidence})
+    coded = [name for name, kind in evidence.dtypes.items() if isinstance(kind, pd.CategoricalDtype)]
+    plain = evidence.astype(dict.fromkeys(coded, object)).assign(verdict=0)
     if decided.empty:
         return plain
     if "admitted" in plain:

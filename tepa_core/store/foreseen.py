@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from tepa_core.decisions import Action, Decision, Standing, in_effect, log_effect
+import pandas as pd
+
+from tepa_core.decisions import Action, Decision, DecisionRefused, Standing, in_effect, log_effect
 from tepa_core.experiment import Override, RunSpec, decision_effect
 from tepa_core.methods import thresholds_of
 from tepa_core.store import queries
@@ -56,6 +60,37 @@ def foreseen(store: Store, request: DecisionRequest, *, every_seed: bool = False
         return _turned(_of_decision(store, undone, rest))
     except ValueError:
         # Among the decisions that remain it was on nothing archived, so it moved nothing.
+        return {}
+
+
+def effect_now(store: Store, run_id: str, decision_id: str) -> dict[str, Any]:
+    """Return what a decision of the ledger changes as things stand now, to be held against what was foreseen.
+
+    It is replayed beside the other decisions in effect, from the same moment as the numbers that were kept with it.
+
+    Returns
+    -------
+    dict
+        As `foreseen`; empty for an undo, and where beside the others it moves nothing.
+
+    Raises
+    ------
+    UnknownRunError
+        If there is no such run.
+    DecisionRefused
+        If it has no such decision.
+    """
+    ledger = decisions_of(store, run_id)
+    found = [decision for decision in ledger if decision.decision_id == decision_id]
+    if not found:
+        raise DecisionRefused(f"run {run_id} has no decision {decision_id}; see its ledger")
+    rest = [decision for decision in in_effect(ledger) if decision.decision_id != decision_id]
+    kept = json.loads(found[0].effect)
+    # In a log a decision without a time was foreseen from the revocation on.
+    at = int(pd.Timestamp(kept["at"]).value // 1000) if isinstance(kept.get("at"), str) else found[0].effective_at
+    try:
+        return _of_decision(store, dataclasses.replace(found[0], effective_at=at), rest)
+    except ValueError:
         return {}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -76,13 +77,14 @@ def read_decisions(cursor: duckdb.DuckDBPyConnection, run_id: str) -> tuple[Deci
         f"SELECT {', '.join(_FIELDS)} FROM decision WHERE run_id = ? ORDER BY number, rowid",  # noqa: S608 - constants
         [run_id],
     ).fetchall()
-    return tuple(_decision(dict(zip(_FIELDS, row, strict=True))) for row in rows)
+    return tuple(_decision(*row) for row in rows)
 
 
-def _decision(row: dict[str, object]) -> Decision:
-    at = row["decided_at"]
-    content = row | {"decided_at": at.astimezone(dt.UTC).isoformat()} if isinstance(at, dt.datetime) else row
-    return Decision.from_dict(content)
+def _decision(*row: Any) -> Decision:
+    content = dict(zip(_FIELDS, row, strict=True))
+    content["action"], content["category"] = Action(content["action"]), Category(content["category"])
+    content["decided_at"] = content["decided_at"].astimezone(dt.UTC)
+    return Decision(**content)
 
 
 def read_head(cursor: duckdb.DuckDBPyConnection, run_id: str) -> Head:

@@ -21,9 +21,14 @@ from tepa_core.ui.widgets import plain_text
 #: Harm is counted in this many uses of the memory.
 USES = 1000
 
-#: What a decision in effect did, as the beginning of "... by Ana".
+#: What a decision did, as the beginning of "... by Ana".
 DONE: Mapping[Action, str] = MappingProxyType(
-    {Action.REACTIVATE: "reactivated", Action.CONFIRM: "confirmed", Action.BOTH_VALID: "both valid"}
+    {
+        Action.REACTIVATE: "reactivated",
+        Action.CONFIRM: "confirmed",
+        Action.BOTH_VALID: "both valid",
+        Action.UNDO: "undone",
+    }
 )
 
 
@@ -76,7 +81,7 @@ def ever_revoked(info: RunInfo) -> Archive:
         )
     rows = rows.merge(triage, on="id", how="left")
     reviews, again = _reviews(info.run_id)
-    rows = rows.assign(review=rows["id"].map(reviews).fillna(""), again=rows["id"].isin(again))
+    rows = rows.assign(review=[reviews.get(name, "") for name in rows["id"]], again=rows["id"].isin(again))
     return Archive(rows.assign(decided=rows["review"] != ""), method, seed, as_of)
 
 
@@ -115,14 +120,16 @@ def _moment(column: Any, info: RunInfo) -> int | pd.Timestamp | None:
     """Draw the choice of the moment; None is the end of the run."""
     if info.is_log:
         return _day(column)
-    tasks = info.counts["tasks"]
+    # The questions of a fact run change no memory, so its archive is over time what it was after each fact.
+    unit = "fact" if info.is_facts else "task"
+    tasks = info.counts[f"{unit}s"]
     task = column.slider(
-        "As of task",
+        f"As of {unit}",
         0,
         tasks,
         key=state.remember("as_of", range(tasks + 1), tasks),
-        help="What stood in the archive after this task, and in which order it would have been looked at then: nothing "
-        "later is used. At the right end: the whole run.",
+        help=f"What stood in the archive after this {unit}, and in which order it would have been looked at then: "
+        "nothing later is used. At the right end: the whole run.",
     )
     state.write("as_of", task)
     return None if task == tasks else int(task)
@@ -157,7 +164,7 @@ def headline(archive: Archive, info: RunInfo) -> tuple[str, str]:
     back = len(rows) - len(gone)
     first = f"{_memories(len(gone))} in the archive"
     if archive.as_of is not None:
-        first = f"{in_words_at(archive.as_of, info.is_log).capitalize()}: {first[0].lower()}{first[1:]}"
+        first = f"{in_words_at(archive.as_of, info.is_log, info.is_facts).capitalize()}: {first[0].lower()}{first[1:]}"
     if back:
         first += f"; {back:,} more {'was' if back == 1 else 'were'} revoked and came back"
     close, batch = int((rows["would_prevent"] == 1).sum()), int((rows["batch_size"] >= BATCH_SIZE).sum())
@@ -190,7 +197,7 @@ def fall_of(archive: Archive, life: KeyLife, precedent: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.095 else f"{share:.1%}"
+    return f"{share:.0%}" if share >= 0.095 else f"{share:.1%}" if share >= 0.0005 else "less than 0.1%"
 
 
 def _memories(count: int) -> str:

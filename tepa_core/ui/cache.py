@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ from tepa_core.store import KeyLife, RunInfo, Store, default_path, key_life, pre
 from tepa_core.store import triaged as triaged_rows
 from tepa_core.store.decide import precedent_version
 from tepa_core.store.derive import precedent_id
+from tepa_core.store.foreseen import effect_now, foreseen
 from tepa_core.store.ledger import decisions_of, reviewer_agreement
 from tepa_core.store.ledger import reasserted as reasserted_rows
 from tepa_core.store.previewed import Preview, preview
@@ -126,6 +127,8 @@ decisions: Callable[[str], tuple[Decision, ...]] = question(decisions_of)
 reasserted = question(reasserted_rows)
 agreement = question(reviewer_agreement)
 preview_of: Callable[..., Preview] = question(preview)
+foreseen_of: Callable[..., dict[str, Any]] = question(foreseen)
+effect_now_of: Callable[[str, str], dict[str, Any]] = question(effect_now)
 precedents = question(queries.precedents)
 state_counts = question(queries.state_counts)
 harm_by_key = question(queries.harm_by_key)

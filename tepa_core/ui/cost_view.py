@@ -33,10 +33,10 @@ def show() -> None:
         st.rerun()
     st.markdown(headline(measured()))
     three = st.column_config.NumberColumn(format="%.3f")
-    table(beside(measured()), "cost_table", columns=dict.fromkeys(("paper", "here", "smallest", "largest"), three))
+    table(beside(measured()), "cost_table", columns=dict.fromkeys(("paper", "here", "from", "to"), three))
     st.caption(
         "Times belong to a machine, ratios of work done by turns can be compared: ours are medians of "
-        f"{cost.ROUNDS} rounds, with the smallest and the largest. Updates: the compiled rule over a whole log, "
+        f"{cost.ROUNDS} rounds, with their quartiles. Updates: the compiled rule over a whole log, "
         "against a loop that assigns each item to a dict or appends it to a list. Queries: a live memory of "
         f"{cost.LIVE_UPDATES:,} updates, against a scan of every item. 100k and 1M updates are both measured, on a "
         "tenth as many keys. The command `python -m tepa_core bench` measures more."
@@ -61,12 +61,12 @@ def headline(rows: pd.DataFrame | None) -> str:
 
 
 def beside(rows: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the cost table for a person: the paper's ratio, ours, and the range over the rounds."""
+    """Return the cost table for a person: the paper's ratio, ours, and the quartiles of the rounds."""
     reported = pd.DataFrame(
         [(row.scope, row.method, row.quantity, row.reported) for row in ROWS if row.table == COST],
         columns=["scope", "method", "quantity", "reported"],
     )
-    ours = {} if rows is None else {"here": "ours", "smallest": "lo", "largest": "hi"}
+    ours = {} if rows is None else {"here": "ours", "from": "lo", "to": "hi"}
     if rows is None:
         rows = pd.DataFrame(columns=["scope", "method", "quantity"])
     joined = reported.merge(rows, how="outer", on=["scope", "method", "quantity"], sort=False)

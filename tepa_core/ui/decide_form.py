@@ -86,7 +86,8 @@ class Draft:
     Attributes
     ----------
     members
-        (id, version) of each memory it is about, the open one first; the versions are those of this drawing.
+        (id, version, effect) of each memory it is about, the open one first; the versions are those of this drawing,
+        and the effect goes into the ledger.
     at
         When it takes effect, in the stored clock; None: the store's own default.
     request_id
@@ -94,9 +95,10 @@ class Draft:
     """
 
     run_id: str
+    value: str
     action: Action
     pinned: bool
-    members: tuple[tuple[str, str], ...]
+    members: tuple[tuple[str, str, Mapping[str, Any]], ...]
     at: int | None
     request_id: str
 
@@ -163,14 +165,14 @@ def show(info: RunInfo, archive: Archive, row: Mapping[Hashable, Any], life: Key
 def told(decision: Decision, decisions: Sequence[Decision], info: RunInfo) -> str:
     """Tell one row of the ledger in Markdown: who did what, when and why, and whether it still stands."""
     undone = next((one for one in decisions if one.undoes == decision.decision_id), None)
-    what = "undone" if decision.action is Action.UNDO else DONE[decision.action]
+    what = DONE[decision.action]
     if decision.pinned:
         what += ", pinned"
     said = plain_text(decision.reason, 300) if decision.reason is not None else "*reason redacted*"
     by = plain_text(decision.reviewer) + ("" if decision.authenticated else " (not authenticated)")
     words = (
         f":material/gavel: **{what.capitalize()}** by {by} on "
-        f"{_when(decision)}, number {decision.number}: {CATEGORIES[decision.category].split(':')[0].lower()}, “{said}”"
+        f"{_when(decision)}, number {decision.number}: {CATEGORIES[decision.category].split(':')[0].lower()}, “{said}”."
     )
     if decision.action is not Action.UNDO:
         words += f" Takes effect {in_words_at(clock(decision.effective_at, info), info.is_log)}."
@@ -243,7 +245,7 @@ def _form(
     precedent, value = str(row["id"]), plain_text(row["value"]) or "(empty text)"
     label, _, _, explained = VERBS[action]
     st.markdown(f"**{label}: {value}.** {explained}")
-    pinned, at, effect = False, None, None
+    pinned, at, found = False, None, None
     if action is not Action.UNDO:
         left, right = st.columns(2)
         when = _when_box(left, info, archive, row, life)
@@ -272,16 +274,24 @@ def _form(
             state.write("every", int(every))
         # A decision at the end of a log has nothing left to change; what it would have done since is what tells.
         shown_at = at if when != WHEN_NOW else None
-        effect = preview.show(info, precedent, action, pinned, shown_at, every, now=when == WHEN_NOW)
-        if effect is None:
+        found = preview.ask(info, precedent, action, pinned, shown_at, every)
+        if found is None:
             return
-    members = ((precedent, version), *_batch(info, archive, row, action))
+        preview.numbers(found, now=when == WHEN_NOW)
+    undoes = standing[-1].decision_id if action is Action.UNDO else None
+    wanted = DecisionRequest(
+        info.run_id, precedent, action, Category.OTHER, "foreseen", pinned=pinned, at=at, undoes=undoes
+    )
+    effect = foreseen_or_nothing(wanted) if found is None else found.effect.as_dict()
+    members = ((precedent, version, effect), *_batch(info, archive, row, wanted))
     request = st.session_state.get(_REQUEST)
     if request is None or request[:2] != (precedent, action):
         request = (precedent, action, secrets.token_hex(16))
         st.session_state[_REQUEST] = request
-    draft = Draft(info.run_id, action, pinned, members, at, request[2])
-    _words(draft, effect, standing)
+    draft = Draft(info.run_id, str(row["value"]), action, pinned, members, at, request[2])
+    _words(draft, standing)
+    if found is not None:
+        preview.changes(found)
 
 
 def _when_box(column: Any, info: RunInfo, archive: Archive, row: Mapping[Hashable, Any], life: KeyLife) -> str:
@@ -319,9 +329,11 @@ def _stored_moment(info: RunInfo, archive: Archive, life: KeyLife, precedent: st
     return min(int(pd.Timestamp(x).value // 1000), cache.span(info.run_id)[1]) if info.is_log else int(x)
 
 
-def _batch(info: RunInfo, archive: Archive, row: Mapping[Hashable, Any], action: Action) -> tuple[tuple[str, str], ...]:
+def _batch(
+    info: RunInfo, archive: Archive, row: Mapping[Hashable, Any], wanted: DecisionRequest
+) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
     """Offer to decide the same on the rest of a batch; return the others that are to be decided on."""
-    if not info.is_log or action is Action.UNDO or row["batch_size"] < BATCH_SIZE:
+    if not info.is_log or wanted.action is Action.UNDO or row["batch_size"] < BATCH_SIZE:
         return ()
     rows = archive.rows
     others = rows[(rows["revoked_at"] == row["revoked_at"]) & (rows["id"] != row["id"]) & (rows["state"] == "revoked")]
@@ -341,14 +353,30 @@ def _batch(info: RunInfo, archive: Archive, row: Mapping[Hashable, Any], action:
     st.caption(listed)
     if not chosen:
         return ()
-    return tuple((str(name), cache.version_of(info.run_id, str(name))) for name in others["id"])
+    names = [str(name) for name in others["id"]]
+    return tuple(
+        (name, cache.version_of(info.run_id, name), foreseen_or_nothing(replace(wanted, precedent_id=name)))
+        for name in names
+    )
 
 
-def _words(draft: Draft, effect: Mapping[str, Any] | None, standing: Sequence[Decision]) -> None:
+def foreseen_or_nothing(request: DecisionRequest) -> Mapping[str, Any]:
+    """Return what a decision is going to change; nothing where it cannot be taken, which saving it will say."""
+    try:
+        return cache.foreseen_of(request)
+    except DecisionRefused:
+        return {}
+
+
+def _words(draft: Draft, standing: Sequence[Decision]) -> None:
     """Draw the form with the reason, the name and the buttons."""
     with st.form("decide_form", border=False):
         if draft.action is Action.UNDO:
-            st.caption(f"Takes back number {standing[-1].number} by {plain_text(standing[-1].reviewer)}.")
+            foreseen = preview.of_ledger(draft.members[0][2])
+            st.caption(
+                f"Takes back number {standing[-1].number} by {plain_text(standing[-1].reviewer)}"
+                f"{f': {foreseen}' if foreseen else ''}."
+            )
         options = [
             category
             for category in CATEGORIES
@@ -381,12 +409,12 @@ def _words(draft: Draft, effect: Mapping[str, Any] | None, standing: Sequence[De
                 icon=":material/save:",
                 shortcut="Ctrl+Enter",
                 on_click=save,
-                args=(draft, effect, standing[-1].decision_id if draft.action is Action.UNDO else None),
+                args=(draft, standing[-1].decision_id if draft.action is Action.UNDO else None),
             )
             st.form_submit_button("Cancel", key="decide_cancel", shortcut="Esc", type="tertiary", on_click=_close)
 
 
-def save(draft: Draft, effect: Mapping[str, Any] | None, undoes: str | None = None) -> None:
+def save(draft: Draft, undoes: str | None = None) -> None:
     """Write the decision, or one for each memory of a batch; a callback.
 
     Who acts is asked here and now, and the store asks for the role again before it writes.
@@ -396,7 +424,7 @@ def save(draft: Draft, effect: Mapping[str, Any] | None, undoes: str | None = No
     category = Category(st.session_state[f"category_{draft.action}"])
     reason = str(st.session_state.get("reason_choice", ""))
     saved, refused = [], []
-    for position, (precedent, version) in enumerate(draft.members):
+    for position, (precedent, version, effect) in enumerate(draft.members):
         request = DecisionRequest(
             draft.run_id,
             precedent,
@@ -411,9 +439,6 @@ def save(draft: Draft, effect: Mapping[str, Any] | None, undoes: str | None = No
             undoes=undoes,
         )
         try:
-            if position:
-                of_other = cache.preview_of(draft.run_id, precedent, draft.action, pinned=draft.pinned, at=draft.at)
-                request = replace(request, effect=of_other.effect.as_dict())
             saved.append(record(cache.store(), request, actor))
         except (DecisionRefused, UnknownPrecedentError) as error:
             refused.append((precedent, error))
@@ -433,15 +458,14 @@ def _outcome(
     """Say what was saved and what was not: kind, words in Markdown, and the verb to look at again."""
     if not refused:
         first = saved[0]
-        what = {Action.UNDO: "Undone", Action.BOTH_VALID: "Declared valid beside the others"}.get(
-            draft.action, DONE.get(draft.action, "").capitalize()
+        what = (
+            "Declared valid beside the others" if draft.action is Action.BOTH_VALID else DONE[draft.action].capitalize()
         )
-        rows = (
-            f"number {first.number}"
-            if len(saved) == 1
-            else f"numbers {first.number} to {saved[-1].number}, one for each"
-        )
-        return "saved", f"{what}. In the ledger: {rows}. U takes it back.", None
+        rows = f"number {first.number}"
+        if len(saved) > 1:
+            rows = f"numbers {first.number} to {saved[-1].number}, one for each"
+        again = "Decide anew where it was wrong." if draft.action is Action.UNDO else "U takes it back."
+        return "saved", f"{what}: {plain_text(draft.value)}. In the ledger: {rows}. {again}", None
     words = " ".join(plain_text(error, 600) for _, error in refused[:1])
     if len(refused) > 1:
         words += f" And {len(refused) - 1:,} more were refused."

@@ -50,7 +50,8 @@ def show(info: RunInfo) -> None:
     questions = int(info.counts["tasks"])
     first, *rest = headline.of_facts(success, questions, spec.orders)
     st.markdown(f"#### {first}")
-    st.markdown(" ".join(rest))
+    if rest:
+        st.markdown(" ".join(rest))
     attributions = cache.attributions(info.run_id)
     of_one = questions - int(attributions["n"].sum()) // (len(spec.methods) * spec.orders)
     if len(attributions):
@@ -93,27 +94,20 @@ def of_attributions(attributions: pd.DataFrame, method: str, orders: int, of_one
     """
     n = attributions[attributions["method"] == method].set_index("attribution")["n"] / orders
     several = n.sum()
-    lacking = (
-        "stands only in the archive or was dropped"
-        if _archives(method)
-        else "is not among what it holds active any more"
-    )
+    lacking = "it stands only in the archive" if _archives(method) else "it is not among what the memory holds active"
     parts = [
-        f"{count(n[name])} {words}"
+        f"for {count(n[name])} {words}"
         for name, words in (
-            (ANSWERED, "are answered"),
-            (
-                CHAIN_NOT_FOUND,
-                "have their answer among the active values, so the memory is right and the way to it was not found",
-            ),
-            (STATE_WRONG, f"have an answer that {lacking}, so the memory is to blame"),
-            (NEVER_STATED, "have an answer that no fact states"),
+            (ANSWERED, "it is given"),
+            (CHAIN_NOT_FOUND, "it is among the active values (the memory is right, the way to it was not found)"),
+            (STATE_WRONG, f"{lacking} (the memory is to blame)"),
+            (NEVER_STATED, "no fact of the file states it"),
         )
         if n.get(name, 0)
     ]
-    which = "All" if not of_one else "Of these"
+    which = f"{count(several) if of_one else f'All {count(several)}'} question{' goes' if several == 1 else 's go'}"
     return (
-        f"{which} {count(several)} questions go through several relations. For **{method_label(method)}**, "
+        f"{which} through several relations. What **{method_label(method)}** makes of the right answer: "
         f"{'; '.join(parts)}."
     )
 
@@ -278,10 +272,10 @@ def _by_method(answers: pd.DataFrame) -> pd.DataFrame:
         "method": [method_label(row["method"]) for row in rows],
         "right": ["yes" if row["success"] else "no" for row in rows],
         "answer": [row["answer"] or "none" for row in rows],
-        "retrieved (old to new)": [row["retrieved"] if pd.notna(row["retrieved"]) else "nothing" for row in rows],
     }
     if answers["attribution"].notna().any():
         columns["why"] = [REASONS.get(row["attribution"], "") for row in rows]
+    columns["retrieved (old to new)"] = [row["retrieved"] if pd.notna(row["retrieved"]) else "nothing" for row in rows]
     return pd.DataFrame(columns)
 
 
@@ -298,4 +292,5 @@ def _holding(info: RunInfo, method: str, golds: Sequence[str]) -> None:
         words = f"{row['key']}: {row['value']}, {STATE_STYLE[row['state']].label}"
         _to_key(info, method, str(row["key_id"]), words, str(row["id"]))
     if len(found) > KEYS_LINKED:
-        st.markdown(f"And {len(found) - KEYS_LINKED:,} more memories.")
+        left = len(found) - KEYS_LINKED
+        st.markdown(f"And in {left:,} more memor{'y' if left == 1 else 'ies'}.")

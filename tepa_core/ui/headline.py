@@ -153,13 +153,16 @@ def of_facts(success: pd.DataFrame, questions: int, orders: int) -> list[str]:
     alike = [name for name in in_legend_order(means.index[means == means.get(OURS)]) if name != OURS]
     if means.max() > means.min() and alike:
         sentences.append(
-            f"{listed([method_label(name) for name in alike])} answer{'s' if len(alike) == 1 else ''} as many as TEPA."
+            f"It is not alone: {listed([method_label(name) for name in alike])} "
+            f"answer{'s' if len(alike) == 1 else ''} as many."
         )
     if REFERENCE in means.index and means[REFERENCE] == 0 and means.max() > 0:
         sentences.append(
             "Without memory none is answered, so the pollution index, a share of what an agent without memory gets "
             "right, is undefined."
         )
+    if means.max() == 0:
+        return sentences
     if orders == 1:
         sentences.append("The questions were asked in one order, so there are no intervals.")
     else:
@@ -196,8 +199,10 @@ def of_phases(success: pd.DataFrame, methods: Sequence[str]) -> list[str]:
     leaders = in_legend_order(part.index[part["mean"] == best])
     last = in_legend_order(part.index[part["mean"] == worst])
     if best == worst:
-        alike = method_label(leaders[0]) if len(leaders) == 1 else f"All {len(leaders)} methods"
-        return [f"In **{plain_text(phase)}**: {alike} {percent(best)}."]
+        who = f"{method_label(leaders[0])} succeeds"
+        if len(leaders) > 1:
+            who = f"all {len(leaders)} methods succeed alike"
+        return [f"In **{plain_text(phase)}** {who}: **{percent(best)}**."]
     sentence = (
         f"In **{plain_text(phase)}** the methods part ways: from {percent(worst)} "
         f"({listed([method_label(method) for method in last])}) to **{percent(best)}** "
@@ -232,8 +237,7 @@ def of_simple_rule(comparisons: pd.DataFrame, evidence_asserts: bool) -> str:
     else:
         verdict = f"does better than TEPA here: TEPA − win-stay lose-shift is {gap} overall."
     why = (
-        "Here it is enough to believe the last statement, since each is right when it is made. It keeps no archive to "
-        "audit."
+        "Believing the last statement serves as well here as weighing all of them. It keeps no archive to audit."
         if evidence_asserts and row["diff"] < 0.02
         else "Evidence that asserts values gives it nothing to win or lose: it believes the last statement, and every "
         "one-off request or misread reply overturns what it held."
@@ -280,7 +284,7 @@ def of_log(states: Mapping[str, int], subjects: int, transitions: pd.DataFrame) 
     standing = f"{states.get('active', 0):,} active and {states.get('revoked', 0):,} revoked now"
     weak = states.get("hypothesis", 0) + states.get("candidate", 0)
     sentences = [f"{total - weak:,} memories{whose}: {standing}", f"{weak:,} more have too little support to be used."]
-    fell = transitions[transitions["to_state"] == "revoked"]
+    fell = transitions[(transitions["to_state"] == "revoked") & (transitions["from_state"] == "active")]
     if fell.empty:
         return [*sentences, "Nothing was ever revoked in this log."]
     months = fell["occurred"].dt.strftime("%B %Y").value_counts(sort=False)

@@ -80,7 +80,7 @@ def last_fall(life: KeyLife, precedent: str | None = None) -> tuple[str, str | N
         Ids of the precedent and of the transition; None when nothing has ever changed.
     """
     steps = life.transitions if precedent is None else life.transitions[life.transitions["id"] == precedent]
-    falls = steps[steps["to_state"] == "revoked"]
+    falls = steps[(steps["to_state"] == "revoked") & (steps["from_state"] == "active")]
     chosen = falls if len(falls) else steps
     if chosen.empty:
         return (precedent or str(life.values["id"].iloc[0])), None

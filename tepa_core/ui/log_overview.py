@@ -20,7 +20,7 @@ def show(info: RunInfo) -> None:
     """Draw the overview of a log."""
     states = cache.state_counts(info.run_id)
     transitions = cache.lane_transitions(info.run_id)
-    fell = transitions[transitions["to_state"] == "revoked"]
+    fell = transitions[(transitions["to_state"] == "revoked") & (transitions["from_state"] == "active")]
     first, *rest = headline.of_log(states, len(cache.subjects(info.run_id, limit=1_000_000)), transitions)
     st.markdown(f"#### {first}")
     st.markdown(" ".join(rest))

@@ -55,7 +55,7 @@ def pollution(index: pd.DataFrame, level: float) -> None:
         table(_labelled(index), "pollution_by_phase")
 
 
-def differences(compared: pd.DataFrame, methods: Sequence[str], level: float) -> None:
+def differences(info: RunInfo, compared: pd.DataFrame, methods: Sequence[str], level: float) -> None:
     """Draw the paired differences of one method from the others, in one scope at a time."""
     if compared.empty:
         st.info("There is nothing to compare: this run has one method. Start one with more methods on Run.")
@@ -68,8 +68,12 @@ def differences(compared: pd.DataFrame, methods: Sequence[str], level: float) ->
         st.info("Choose at least one more method above, to compare with.")
     else:
         figure(forest(rows, level=level), "differences_forest")
+    pairs, unit = int(info.counts["seeds"]), "orders of the questions" if info.is_facts else "seeds"
+    least = 0.5**pairs
     st.caption(
-        f"Paired over the seeds. Bounds come from a bootstrap, p from a one-tailed permutation test, corrected after "
+        f"Paired over the {unit}. "
+        + (f"With {pairs} of them p cannot be below {least:g}, whatever the difference. " if least > 0.05 else "")
+        + f"Bounds come from a bootstrap, p from a one-tailed permutation test, corrected after "
         f"Holm over all {len(compared)} comparisons of this run, also those that are not chosen above."
     )
     table(_labelled(compared[chosen]), "differences")
@@ -98,6 +102,8 @@ def another_run(info: RunInfo, methods: Sequence[str], level: float) -> None:
     paired = same_draws(here, there)
     frame = cache.differences_of_runs(info.run_id, other, paired, level)
     frame = frame[frame["method"].isin(methods)]
+    if info.is_facts:
+        frame = frame[frame["phase"] != OVERALL]
     if frame.empty:
         st.info("The two runs share none of the chosen methods and phases. Choose others above.")
         return
@@ -198,4 +204,7 @@ def _labelled(frame: pd.DataFrame, **names: str) -> pd.DataFrame:
     texts = [name for name in ("method", "a", "b") if name in frame and not is_numeric_dtype(frame[name])]
     places = dict.fromkeys(("mean", "a", "b", "diff", "lo", "hi", "mpi", "dz"), 4)
     named = frame.assign(**{name: frame[name].map(method_label) for name in texts})
+    if "dz" in named:
+        # Differences that never vary have no standard deviation to divide by.
+        named["dz"] = named["dz"].where(named["dz"].abs() != float("inf"))
     return named.round({name: n for name, n in places.items() if name not in texts}).rename(columns=_COLUMNS | names)

@@ -20,10 +20,10 @@ from tepa_core.ui import cache, lifecycle_view, widgets
 from tepa_core.ui.widgets import plain_text
 
 
-def show(
-    info: RunInfo, precedent: str, action: Action, pinned: bool, at: int | None, every_seed: bool, *, now: bool
-) -> dict[str, Any] | None:
-    """Draw what a decision would change and return its numbers for the ledger; None where it is not possible.
+def ask(
+    info: RunInfo, precedent: str, action: Action, pinned: bool, at: int | None, every_seed: bool
+) -> Preview | None:
+    """Return what a decision would change; None, with a sentence, where it is not possible.
 
     Parameters
     ----------
@@ -31,22 +31,42 @@ def show(
         From when on, in the stored clock; None: right after the last revocation.
     every_seed
         In a simulation: the same decision in every seed as well.
-    now
-        The decision will apply from the end of a log on, and is shown as if it had been taken at ``at``.
     """
     try:
         with st.spinner("Replaying with the decision"):
-            found = cache.preview_of(info.run_id, precedent, action, pinned=pinned, at=at, every_seed=every_seed)
+            return cache.preview_of(info.run_id, precedent, action, pinned=pinned, at=at, every_seed=every_seed)
     except DecisionRefused as error:
-        st.warning(f"{plain_text(error, 400)} Choose another moment.", icon=":material/block:")
+        st.warning(f"{plain_text(error, 400)}", icon=":material/block:")
         return None
-    effect = found.effect
-    if isinstance(effect, Effect):
-        _simulation(found, effect)
+
+
+def numbers(found: Preview, *, now: bool) -> None:
+    """Draw the sentence and the line of four numbers.
+
+    Parameters
+    ----------
+    now
+        The decision will apply from the end of a log on, and is shown as if it had been taken before.
+    """
+    st.markdown(f"##### {sentence(found)}")
+    if isinstance(found.effect, Effect):
+        _simulation(found, found.effect)
     else:
-        _log(found, effect, now)
+        _log(found.effect, now)
+
+
+def changes(found: Preview) -> None:
+    """Draw the key's life without the decision and with it, and list what changes."""
+    effect = found.effect
     _figures(found)
-    return effect.as_dict()
+    title = f"{_count(effect.transitions_changed, 'change')} of state"
+    if isinstance(effect, Effect):
+        title = f"{_count(effect.episodes_changed, 'episode')} and {title} in seed {effect.seed}"
+    with st.expander(f"What changes: {title}", key="preview_changes"):
+        if isinstance(effect, Effect):
+            _by_phase(effect)
+            _episodes(effect.episodes)
+        _transitions(effect.transitions)
 
 
 def sentence(found: Preview) -> str:
@@ -75,95 +95,71 @@ def differences(before: KeyLife, after: KeyLife) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["x0", "x1"])
 
 
-def _states(life: KeyLife, x: Any) -> frozenset[tuple[str, str, int]]:
+def _states(life: KeyLife, x: Any) -> frozenset[tuple[str, str]]:
     spans = life.spans[(life.spans["x0"] <= x) & (life.spans["x1"] > x)]
     return frozenset(
-        (str(value), "active" if state == "deprecated" else str(state), int(lives))
-        for value, state, lives in zip(spans["value"], spans["state"], spans["life"], strict=True)
+        (str(value), "active" if state == "deprecated" else str(state))
+        for value, state in zip(spans["value"], spans["state"], strict=True)
         if state in ("active", "deprecated", "revoked")
     )
 
 
 def _simulation(found: Preview, effect: Effect) -> None:
-    st.markdown(f"##### {sentence(found)}")
     phase = phase_of(found, effect)
-    table = effect.success if effect.every_seed is None else effect.every_seed.success
+    every = effect.every_seed
+    table = effect.success if every is None else every.success
     row = table[table["phase"] == phase].iloc[0]
-    interval = effect.every_seed is not None
-    of = f"in {phase}" if phase != OVERALL else "overall"
+    success, pollution = row["difference"], row["mpi_difference"]
+    between = ((row["lo"], row["hi"]), (row["mpi_lo"], row["mpi_hi"])) if every is not None else ((), ())
     with st.container(horizontal=True, key="preview_numbers"):
-        st.metric(f"Success {of}, without it", f"{row['before']:.3f}")
-        delta = _signed(row["difference"], *((row["lo"], row["hi"]) if interval else ()))
-        st.metric(f"Success {of}, with it", f"{row['after']:.3f}", delta, delta_color=_tone(row["difference"], 1))
-        st.metric(f"Pollution (MPI) {of}, without it", _number(row["mpi_before"]))
-        delta = _signed(row["mpi_difference"], *((row["mpi_lo"], row["mpi_hi"]) if interval else ()))
+        st.metric("Success as it is", f"{row['before']:.3f}")
+        st.metric("With it", f"{row['after']:.3f}", _signed(success, *between[0]), delta_color=_tone(success, 1))
+        st.metric("MPI as it is", _number(row["mpi_before"]))
         st.metric(
-            f"Pollution (MPI) {of}, with it",
-            _number(row["mpi_after"]),
-            delta,
-            delta_color=_tone(row["mpi_difference"], -1),
-            help="The share of the successes of an agent without memory that this memory loses; below zero it gains.",
+            "With it", _number(row["mpi_after"]), _signed(pollution, *between[1]), delta_color=_tone(pollution, -1)
         )
-    if effect.every_seed is not None:
-        every = effect.every_seed
-        words = (
-            f"Means over all {every.seeds:,} seeds, with 95 % bootstrap intervals of the paired difference. In "
-            f"{every.matched:,} of them there is a matching revocation: of the same value, the same one by number in "
-            "the same phase."
+    words = f"{'Overall' if phase == OVERALL else f'In {plain_text(phase)}'}, "
+    if every is None:
+        words += f"seed {effect.seed}. "
+    else:
+        words += (
+            f"means of all {every.seeds:,} seeds with 95 % bootstrap intervals of the paired difference. "
+            f"{every.matched:,} of them have the matching revocation: of the same value, by the same number in the "
+            "same phase. "
         )
         if every.unmatched:
-            words += f" The other {len(every.unmatched):,} count with no difference."
-        st.caption(words)
-    changed = effect.episodes
-    title = f"{_count(effect.episodes_changed, 'episode')} and {_count(effect.transitions_changed, 'change')} of state"
-    with st.expander(f"What changes in seed {effect.seed}: {title}", key="preview_changes"):
-        phases = table.rename(columns={"mpi_before": "MPI before", "mpi_after": "MPI after"})
-        shown = [
-            "phase",
-            "before",
-            "after",
-            "difference",
-            *(["lo", "hi"] if interval else []),
-            "MPI before",
-            "MPI after",
-        ]
-        st.caption("Success by phase, without the decision and with it.")
-        st.dataframe(phases[shown], hide_index=True, key="preview_phases")
-        st.caption("Episodes with another action or another outcome.")
-        st.dataframe(
-            changed.assign(
-                success_before=changed["success_before"].map(_outcome),
-                success_after=changed["success_after"].map(_outcome),
-            ),
-            hide_index=True,
-            key="preview_episodes",
-        )
-        _transitions(effect.transitions)
+            words += f"The other {len(every.unmatched):,} count with no difference. "
+    st.caption(
+        f"{words}MPI, the pollution index, is the share of the successes of an agent without memory that this one "
+        "loses; below zero it gains."
+    )
 
 
-def _log(found: Preview, effect: LogEffect, now: bool) -> None:
-    st.markdown(f"##### {sentence(found)}")
+def _log(effect: LogEffect, now: bool) -> None:
     share = effect.exposure.set_index("value_id").to_dict("index")[effect.value]
+    difference = share["after"] - share["before"]
     with st.container(horizontal=True, key="preview_numbers"):
+        st.metric("Active as it is", _share(share["before"]))
         st.metric(
-            "Active, without it", _share(share["before"]), help="Share of the time from then to the end of the log."
-        )
-        difference = share["after"] - share["before"]
-        st.metric(
-            "Active, with it",
+            "With it",
             _share(share["after"]),
             None if np.isnan(difference) else f"{100 * difference:+.0f} points",
             delta_color="off",
         )
-        st.metric("Later evidence for it", f"{effect.later_supports:,}")
-        st.metric("Later evidence against it", f"{effect.later_conflicts:,}")
+        st.metric("Later for it", f"{effect.later_supports:,}")
+        st.metric("Later against it", f"{effect.later_conflicts:,}")
+    words = f"Share of the time {since(effect)} in which it is active, and the evidence items of that time."
     if now:
-        st.caption(
-            "Saved, it applies from the end of the log on, where nothing is left to compare. So this shows what would "
-            "have followed had it been decided right after the revocation."
+        words += (
+            " Saved, the decision applies from the end of the log on, where nothing is left to compare; so this shows "
+            "what would have followed had it been taken right after the revocation."
         )
-    with st.expander(f"What changes: {_count(effect.transitions_changed, 'change')} of state", key="preview_changes"):
-        _transitions(effect.transitions)
+    st.caption(words)
+
+
+def since(effect: LogEffect) -> str:
+    """Name the time from a decision to the end of a log."""
+    return f"from {in_words_at(effect.at, True).removeprefix('on ')} to the end of the log"
 
 
 def _of_simulation(found: Preview, effect: Effect) -> str:
@@ -182,12 +178,13 @@ def _of_simulation(found: Preview, effect: Effect) -> str:
     )
     overall = effect.success[effect.success["phase"] == OVERALL].iloc[0]
     if phase != OVERALL:
-        words += f"; overall {100 * overall['difference']:+.1f} points"
+        words += f"; overall by {_points(overall['difference'])} points"
     every = effect.every_seed
     if every is None:
         return f"{words}."
     mean = every.success[every.success["phase"] == phase].iloc[0]
-    return f"{words}. Over all seeds {_signed(mean['difference'], mean['lo'], mean['hi'])}."
+    bounds = f"[{_points(mean['lo'])}, {_points(mean['hi'])}]"
+    return f"{words}. Over all seeds: {_points(mean['difference'])} points {bounds}."
 
 
 def _of_log(found: Preview, effect: LogEffect) -> str:
@@ -237,35 +234,69 @@ def _figures(found: Preview) -> None:
             differences=shaded,
             x_range=(low - margin, high + margin),
         )
+        # The words of the figure are for a page on which its marks can be clicked.
+        figure.update_layout(meta={"alt": figure.layout.meta["alt"]}, showlegend=key == "preview_after")
+        if key == "preview_before":
+            figure.update_layout(margin_b=40, height=figure.layout.height - figure.layout.margin.b + 40)
         widgets.figure(figure, key)
     if len(shaded):
         st.caption("Shaded: where the states differ. The flag marks the decision.")
 
 
+def _by_phase(effect: Effect) -> None:
+    every = effect.every_seed
+    table = effect.success if every is None else every.success
+    shown = ["phase", "before", "after", "difference", *(["lo", "hi"] if every is not None else [])]
+    table = table[[*shown, "mpi_before", "mpi_after"]]
+    st.caption("Success and pollution index by phase, without the decision and with it.")
+    st.dataframe(
+        table.rename(columns={"mpi_before": "MPI before", "mpi_after": "MPI after"}),
+        hide_index=True,
+        key="preview_phases",
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3f")
+            for name in ("before", "after", "difference", "lo", "hi", "MPI before", "MPI after")
+        },
+    )
+
+
+def _episodes(changed: pd.DataFrame) -> None:
+    st.caption("Episodes with another action or another outcome.")
+    if changed.empty:
+        st.text("None.")
+        return
+    outcome = {True: "succeeded", False: "failed"}
+    sides = {
+        f"{words} it": changed[f"action_{side}"].astype(str) + ", " + changed[f"success_{side}"].map(outcome)
+        for side, words in (("before", "without"), ("after", "with"))
+    }
+    widgets.table(changed[["t", "phase", "key"]].rename(columns={"t": "task"}).assign(**sides), "preview_episodes")
+
+
 def _transitions(changed: pd.DataFrame) -> None:
     st.caption("Changes of state that happen on one side only.")
+    if changed.empty:
+        st.text("None.")
+        return
     label = {name: style.label for name, style in STATE_STYLE.items()}
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "": changed["side"].map({"before": "only without it", "after": "only with it"}),
-                "when": changed["time"],
-                "value": changed["value_id"],
-                "from": changed["from_state"].map(label),
-                "to": changed["to_state"].map(label),
-                "rule": changed["rule"],
-            }
-        ),
-        hide_index=True,
-        key="preview_transitions",
+    view = pd.DataFrame(
+        {
+            "happens": changed["side"].map({"before": "without it", "after": "with it"}),
+            "when": changed["time"],
+            "value": changed["value_id"],
+            "from": changed["from_state"].map(label),
+            "to": changed["to_state"].map(label),
+            "rule": changed["rule"],
+        }
     )
+    widgets.table(view, "preview_transitions")
 
 
 def of_ledger(effect: Mapping[str, Any]) -> str:
     """Say in short what the numbers kept with a decision are; empty for none."""
     success: Mapping[Hashable, Any] = effect.get("success") or {}
     if OVERALL in success:
-        parts = [f"{name} {100 * one['difference']:+.1f}" for name, one in success.items() if one["difference"]]
+        parts = [f"{name} {_points(one['difference'])}" for name, one in success.items() if one["difference"]]
         return f"success {', '.join(parts)} points" if parts else "no episode changes"
     if "later_supports" in effect:
         return f"{effect['later_supports']:,} for it, {effect['later_conflicts']:,} against it after the decision"
@@ -275,8 +306,13 @@ def of_ledger(effect: Mapping[str, Any]) -> str:
 def _signed(difference: float, lo: float | None = None, hi: float | None = None) -> str | None:
     if np.isnan(difference):
         return None
-    words = f"{difference:+.3f}".replace("-", "−") if difference else "0.000"
-    return words if lo is None or hi is None else f"{words} [{lo:.3f}, {hi:.3f}]".replace("-", "−")
+    # Streamlit tells the arrow by the sign, which it knows as the hyphen alone.
+    words = f"{difference:+.3f}" if difference else "0.000"
+    return words if lo is None or hi is None else f"{words} [{_number(lo)}, {_number(hi)}]"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f}".replace("-", "−") if round(100 * share, 1) else "0.0"
 
 
 def _tone(difference: float, good: int) -> Any:
@@ -289,10 +325,6 @@ def _number(value: float) -> str:
 
 def _share(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.0%}"
-
-
-def _outcome(success: bool) -> str:
-    return "succeeded" if success else "failed"
 
 
 def _days(days: float) -> str:

@@ -89,7 +89,7 @@ def offer_the_rest(seeds: int, stored: Mapping[str, str]) -> None:
         )
     if not to_make:
         return
-    wait = "about a minute" if seeds >= 40 else "less than a minute"
+    wait = "a minute or two" if seeds >= 40 else "less than a minute"
     if not st.button(
         f"Make the {to_make} missing runs",
         key="make_missing",

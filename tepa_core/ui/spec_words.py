@@ -12,8 +12,10 @@ from tepa_core.ui.widgets import plain_text
 
 #: Fields of a spec that name its parts rather than settings.
 _NAMES = ("stream", "methods", "digest")
+#: Fields whose names need a word more.
+_SHOWN = {"name": "file", "backend": "answerer"}
 #: Fields that say how much is run or who answers: told elsewhere.
-_TOLD = ("seeds", "first_seed", "orders", "fallback", "backend")
+_TOLD = ("seeds", "first_seed", "orders", "fallback", "answerer")
 
 
 def made_of(spec: Spec, counts: Mapping[str, int]) -> str:
@@ -69,8 +71,8 @@ def differences(here: Spec, there: Spec) -> str:
     found = {name: f"{ours} here and {theirs} there" for name, (ours, theirs) in _differing(here, there).items()}
     if here.stream != there.stream:
         found = {"stream": f"{here.title} here and {there.title} there"} | found
-    if isinstance(here, FactSpec) and isinstance(there, FactSpec) and here.digest != there.digest:
-        found = {"content of the file": "not the same"} | found
+    if isinstance(here, FactSpec) and isinstance(there, FactSpec) and here.name == there.name:
+        found |= {} if here.digest == there.digest else {"content of the file": "not the same"}
     if here.methods != there.methods:
         found["methods"] = f"{len(here.methods)} methods here and {len(there.methods)} there"
     words = [f"{name} {what}" for name, what in found.items()]
@@ -88,5 +90,5 @@ def _differing(here: Spec, there: Spec) -> dict[str, tuple[Any, Any]]:
 
 
 def _settings(spec: Spec) -> dict[str, Any]:
-    content = {name: value for name, value in spec.as_dict().items() if name not in _NAMES}
+    content = {_SHOWN.get(name, name): value for name, value in spec.as_dict().items() if name not in _NAMES}
     return {**content.pop("thresholds"), **content.pop("world", {}), **content}

@@ -7,6 +7,8 @@ from types import MappingProxyType
 
 import pandas as pd
 
+from tepa_core.figures.theme import listed
+
 #: Kind of trial -> what to say where all succeed, and where all fail.
 OUTCOMES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -21,9 +23,6 @@ EXPLAINED = (
     "Before a value becomes active it is tried. Support: a fresh task like this one is done with it. Counterfactual: "
     "keys that hold another value must keep it. Contamination: so must all other keys."
 )
-
-#: Tasks that are named; of more only the number is told.
-NAMED = 3
 
 
 def of_activation(trials: pd.DataFrame, value: str, task: int) -> str:
@@ -54,11 +53,10 @@ def of_refusals(trials: pd.DataFrame, value: str, tasks: list[int]) -> str:
     """
     if not tasks:
         return ""
-    named = ", ".join(str(task) for task in tasks[:NAMED])
-    more = f" and {len(tasks) - NAMED} more times" if len(tasks) > NAMED else ""
+    named = listed([str(task) for task in tasks])
     held = trials[(trials["value"] == value) & (trials["t"] == tasks[-1])]
     return (
-        f"At task{'' if len(tasks) == 1 else 's'} {named}{more} it had support enough to become active and did not pass"
+        f"At task{'' if len(tasks) == 1 else 's'} {named} it had support enough to become active and did not pass"
         f"{'' if len(tasks) == 1 else '; the last time'}: {_outcomes(held)}."
     )
 

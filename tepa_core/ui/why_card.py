@@ -12,6 +12,7 @@ import streamlit as st
 from tepa_core.experiment import spec_from_dict
 from tepa_core.figures.theme import STATE_STYLE, method_label
 from tepa_core.lifecycle import Line, Thresholds
+from tepa_core.methods import METHODS
 from tepa_core.store import KeyLife, in_words_at
 from tepa_core.ui import cache, trial_words
 from tepa_core.ui.widgets import plain_text
@@ -52,10 +53,10 @@ def history(life: KeyLife, precedent: str) -> str:
     value = plain_text(_value(life, precedent)) or "(empty text)"
     steps = life.transitions[(life.transitions["id"] == precedent) & life.transitions["to_state"].isin(_LIFE)]
     if steps.empty:
-        return f"**{value}**: never active. {life.standing(precedent)}"
+        return f"**{value}**: never active. {_standing(life, precedent)}"
     told = [_told(life, step) for step in steps.to_dict("records")]
     if len(told) > TOLD:
-        falls = int((steps["to_state"] == "revoked").sum())
+        falls = int(((steps["to_state"] == "revoked") & (steps["from_state"] == "active")).sum())
         told = [told[0], f"revoked {falls:,} times in all", f"lately {told[-2]}", told[-1]]
     return f"**{value}**: {', '.join(told)}."
 
@@ -83,9 +84,12 @@ _RISES = ("promoted", "reactivated")
 
 
 def _told(life: KeyLife, step: Mapping[Hashable, Any]) -> str:
+    if step["rule"] == "reasserted":
+        return f"re-asserted {moment(life, step['x'])}"
     if step["to_state"] == "revoked":
         return f"revoked {moment(life, step['x'])} by {REVOKED_BY[step['rule']]}"
-    return f"{'active' if step['life'] == 1 else 'back'} since {since(life, step['x'])}"
+    decided = " by decision" if step["rule"] == "decided" else ""
+    return f"{'active' if step['life'] == 1 else 'back'} since {since(life, step['x'])}{decided}"
 
 
 def change(life: KeyLife, transition_id: str) -> str:
@@ -117,6 +121,9 @@ def rule_in_words(rule: str, th: Thresholds) -> str:
         "proposed": f"A value becomes a hypothesis after {supports}. A hypothesis is not used yet.",
         "promoted": f"A value becomes active, and is used from then on, with {rising}.",
         "reactivated": f"An archived value comes back as a new one starts: with {rising}.",
+        "decided": "A person may overrule the rule: the value is active again with its own counts and an empty window.",
+        "reasserted": f"A person confirmed the revocation, so what would have brought it back, {rising[0].lower()}"
+        f"{rising[1:]}, asks for another look instead.",
     }[rule]
 
 
@@ -126,7 +133,7 @@ def show(life: KeyLife, precedent: str, transition_id: str | None) -> None:
         value = plain_text(_value(life, precedent)) or "(empty text)"
         if transition_id is None:
             st.markdown(f"**Why {value} is not used**")
-            st.markdown(life.standing(precedent))
+            st.markdown(_standing(life, precedent))
             _refused(life, precedent)
             return
         step, reason = _step(life, transition_id), life.why(transition_id)
@@ -138,9 +145,17 @@ def show(life: KeyLife, precedent: str, transition_id: str | None) -> None:
         if reason.counterfactual:
             st.markdown(f":material/undo: **What would have prevented it.** {reason.counterfactual}")
         st.markdown(f":material/update: **What happened then.** {_sequel(life, precedent, step)}")
-        st.markdown(f":material/flag: **Where it stands now.** {life.standing(precedent)}")
+        st.markdown(f":material/flag: **Where it stands now.** {_standing(life, precedent)}")
         _refused(life, precedent)
         _sources(life, value, step, reason.evidence)
+
+
+def _standing(life: KeyLife, precedent: str) -> str:
+    """Say where a precedent stands now, and for methods that hold trials that these must be passed as well."""
+    words = life.standing(precedent)
+    stands = life.values.loc[life.values["id"] == precedent, "state"].iloc[0]
+    on_trial = life.method in METHODS and METHODS[life.method].trials and stands != "active"
+    return f"{words} It must pass its trials as well." if on_trial else words
 
 
 def _tried(life: KeyLife, step: Mapping[Hashable, Any]) -> None:
@@ -182,6 +197,10 @@ def _sequel(life: KeyLife, precedent: str, step: Mapping[Hashable, Any]) -> str:
     if later.empty:
         return "Nothing: it has been in this state since."
     following = later.to_dict("records")[0]
+    if following["rule"] == "reasserted":
+        return f"It was asserted again {moment(life, following['x'])}, and stayed, because a person had confirmed it."
+    if following["rule"] == "decided":
+        return f"A decision made it active again {moment(life, following['x'])}."
     if following["to_state"] == "revoked":
         return f"It was revoked {moment(life, following['x'])} by {REVOKED_BY[following['rule']]}."
     if following["rule"] == "reactivated":
@@ -208,6 +227,7 @@ def _sources(life: KeyLife, value: str, step: Mapping[Hashable, Any], evidence: 
             since(life, item["x"], exact=True),
             *(str(item[name]) for name in ("actor", "source_ref") if pd.notna(item[name])),
         ]
+        known = list(dict.fromkeys(known))
         st.markdown(f"{side}  \n:small[{' · '.join(plain_text(part) for part in known)}]")
         st.text(said(life, item))
 

@@ -41,11 +41,23 @@ def test_counts_what_is_gone_and_what_came_back(open_page: OpenPage, log: str, f
     assert set(listed(at)["state"]) == {"Revoked"}
 
 
-def test_best_supported_close_call_stands_first(open_page: OpenPage, store: Store, log: str) -> None:
+def test_largest_expected_harm_stands_first(open_page: OpenPage, store: Store, log: str) -> None:
     at = open_page("audit/archive", run=log)
     first = listed(at).iloc[0]
     # README of the data: a wrong revocation that does not heal, which a reviewer should see.
     assert (first["value"], first["subject"], first["key"]) == ("Fjordlink", "u-ingrid", "airline")
+    rows = listed(at)
+    assert rows["harm"].is_monotonic_decreasing
+    # The score is made of the columns beside it, and the share of the key's evidence can be counted.
+    assert (rows["harm"] - 1000 * rows["p_wrong"] * rows["exposure"]).abs().max() < 1e-9
+    items = queries.known_evidence(store, log, "")
+    own = ((items["subject"] == "u-ingrid") & (items["key"] == "airline")).mean()
+    assert first["exposure"] == pytest.approx(own)
+    assert f"Expected harm {first['harm']:.1f}** in 1,000 uses" in words(at)
+
+
+def test_close_calls_first_by_choice(open_page: OpenPage, log: str) -> None:
+    at = open_page("audit/archive", run=log, sort="close")
     close = listed(at)[listed(at)["would_prevent"] == 1]
     assert close["support"].is_monotonic_decreasing
     assert close.index.tolist() == list(range(len(close)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -75,12 +76,26 @@ def _pass_on(lines: IO[str], said: queue.Queue[str]) -> None:
 
 
 @contextmanager
-def _serving(folder: Path) -> Iterator[str]:
-    """Run the dashboard on a new database in a folder; give its address."""
+def _serving(folder: Path, secrets: str | None = None) -> Iterator[str]:
+    """Run the dashboard on a new database in a folder; give its address.
+
+    ``secrets`` is the content of its secrets file, with ADDRESS where its own address belongs.
+    """
     log = (folder / "server.log").open("w+", encoding="utf-8")
-    command = [sys.executable, "-m", "tepa_core.ui.launch", "--port", str(_free_port())]
+    port = str(_free_port())
+    # Whatever secrets this machine has are not those of the tests.
+    file = folder / "secrets.toml"
+    environment = {**os.environ, "STREAMLIT_SECRETS_FILES": str(file)}
+    if secrets is not None:
+        file.write_text(secrets.replace("ADDRESS", f"http://127.0.0.1:{port}"), encoding="utf-8")
+    command = [sys.executable, "-m", "tepa_core.ui.launch", "--port", port]
     process = subprocess.Popen(
-        [*command, "--db", str(folder / "e2e.duckdb")], cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True
+        [*command, "--db", str(folder / "e2e.duckdb")],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
     )
     assert process.stdout is not None
     said: queue.Queue[str] = queue.Queue()
@@ -115,6 +130,13 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start a dashboard for the tests of one file, which may write."""
     with _serving(tmp_path_factory.mktemp("own_server")) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def serve_with_secrets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
+    """Start a dashboard with a secrets file (see `_serving`) and return its address."""
+    with ExitStack() as open_servers:
+        yield lambda secrets: open_servers.enter_context(_serving(tmp_path_factory.mktemp("with_secrets"), secrets))
 
 
 @pytest.fixture

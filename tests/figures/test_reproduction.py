@@ -125,6 +125,7 @@ def test_tally_bars_split_each_table_in_three():
     assert list(fig.layout.yaxis.ticktext) == ["Drift: 16 of 18", "Cost: 1 of 2"]
     assert "Cost: 1 of 2 measured are within, 4 not measured." in fig.layout.meta["alt"]
     assert "Throughout" not in fig.layout.meta["caption"]
+    assert tally_bars(tally.assign(measured=[18, 0], within=[16, 0])).layout.yaxis.ticktext[1] == "Cost: open"
     whole = tally_bars(tally.assign(measured=[18, 6], within=[18, 5]))
     assert "Throughout: Drift." in whole.layout.meta["caption"]
 

@@ -106,6 +106,7 @@ def test_a_log_counts_its_memories_and_its_worst_month() -> None:
     transitions = pd.DataFrame(
         {
             "occurred": at,
+            "from_state": ["active", "active", "active", "revoked"],
             "to_state": ["revoked", "revoked", "revoked", "active"],
             "rule": ["recent", "recent", "recent", "reactivated"],
         }

@@ -258,6 +258,18 @@ class Board {
     return rows.map((row) => row[this.scope]);
   }
 
+  // The curve at a value; between two points as the line is drawn.
+  heightAt(slider, value) {
+    const { grid } = slider;
+    const curve = this.curve(slider);
+    const above = grid.findIndex((point) => point >= value);
+    if (above < 0) return curve.at(-1);
+    if (grid[above] === value || above === 0) return curve[above];
+    const [left, right] = [curve[above - 1], curve[above]];
+    if (left === null || right === null) return null;
+    return left + ((right - left) * (value - grid[above - 1])) / (grid[above] - grid[above - 1]);
+  }
+
   moved() {
     return this.data.sliders.map(({ name }) => name).filter((name) => this.values[name] !== this.data.values[name]);
   }
@@ -375,8 +387,7 @@ class Board {
       const { point, number } = this.rows.get(slider.name);
       const value = this.values[slider.name];
       if (document.activeElement !== number) this.showValue(slider.name);
-      const at = slider.grid.indexOf(value);
-      const height = at < 0 ? null : this.curve(slider)[at];
+      const height = this.heightAt(slider, value);
       point.style.left = `${100 * Math.min(Math.max(this.across(slider, value), 0), 1)}%`;
       point.style.top = `${100 * (height === null ? 1 : this.down(height))}%`;
     }
@@ -544,7 +555,7 @@ class Board {
     });
     const traces = [
       {
-        type: "heatmap", x: xs, y: ys, z, text, colorscale: "Cividis", showlegend: false,
+        type: "heatmap", x: xs, y: ys, z, zmin: surface.low, zmax: surface.high, text, colorscale: "Cividis", showlegend: false,
         hovertemplate: `${x} %{x:.4g}<br>${y} %{y:.4g}<br>${title}: %{text}<extra>click to set both</extra>`,
         colorbar: { title: { text: title, side: "right" }, thickness: 12, len: 1, tickformat: kind === "share" ? ".0%" : "" },
       },
@@ -563,7 +574,7 @@ class Board {
     const high = Math.max(...flat);
     const words = flat.length === 0
       ? "There is nothing to measure at these settings."
-      : `From ${written(low, kind)} to ${written(high, kind)} over ${xs.length * ys.length} settings. Click a place to set both thresholds.`;
+      : `From ${written(low, kind)} to ${written(high, kind)} over ${xs.length * ys.length} settings${low < surface.low || high > surface.high ? ", of which the farthest from the best share one colour" : ""}. Click a place to set both thresholds.`;
     return [traces, layout, off ? `${words} Let the slider go, and the surface follows.` : words];
   }
 
@@ -573,7 +584,8 @@ class Board {
 
   tradeoff(sample) {
     const { sweeps, frontier, pinned, paper_metrics: paper } = this.data;
-    const i = this.scope;
+    // Wrong revocations come with noise, delays with change: only over all phases do the two meet.
+    const i = this.data.scopes.length - 1;
     const points = { kept: { x: [], y: [], text: [] }, left: { x: [], y: [], text: [] } };
     const bound = paper.never_revoked[i] + 0.05;
     for (const { name, grid } of this.data.sliders) {
@@ -616,9 +628,9 @@ class Board {
     const layout = {
       xaxis: { title: { text: "Delay until an outdated value is revoked (tasks)" }, rangemode: "tozero" },
       yaxis: { title: { text: "Wrong revocations (per seed)" }, rangemode: "tozero" },
-      legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top" },
+      legend: { orientation: "h", x: 0, y: -0.22, yanchor: "top" },
     };
-    return [traces, layout, "Down and to the left is better: revoked sooner, and wrongly less often."];
+    return [traces, layout, "Over all tasks. Down and to the left is better: revoked sooner, and wrongly less often."];
   }
 
   counts(sample) {

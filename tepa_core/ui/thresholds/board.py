@@ -59,8 +59,8 @@ class Measure:
 MEASURES: Mapping[str, Measure] = {
     "success": Measure("Success", "share", False, 0.005, 0.10),
     "mpi": Measure("Pollution index", "index", True, 0.02, 0.35),
-    "false_revocations": Measure("Wrong revocations per seed", "number", True, 0.05),
-    "revocation_delay": Measure("Delay of revoking (tasks)", "number", True, 0.1),
+    "false_revocations": Measure("Wrong revocations a seed", "number", True, 0.05),
+    "revocation_delay": Measure("Revoking takes (tasks)", "number", True, 0.1),
     "stale_exposure": Measure("Outdated value retrieved", "share", True, 0.005),
 }
 LOG_MEASURES: Mapping[str, Measure] = {
@@ -118,9 +118,8 @@ class Sweeps:
         return self.metrics[slider][measure][:, self.scopes.index(scope)]
 
 
-def scale(sweeps: Sweeps, measure: str, scope: str, spec: Measure) -> tuple[float, float]:
-    """Return the range of the curves beside the sliders, the same for all, so that a flat one looks flat."""
-    values = np.concatenate([sweeps.curve(name, measure, scope) for name in sweeps.metrics])
+def scale(values: npt.NDArray[np.float64], spec: Measure) -> tuple[float, float]:
+    """Return the range in which values are drawn: the same for every slider, so that a flat curve looks flat."""
     values = values[np.isfinite(values)]
     if values.size == 0:
         return 0.0, 1.0
@@ -158,14 +157,14 @@ def note(grid: Grid, curve: npt.NDArray[np.float64], measure: Measure) -> str:
     )
 
 
-def frontier(sweeps: Sweeps, scope: str, most_never_revoked: float) -> list[tuple[float, float]]:
-    """Return delay and wrong revocations of the settings that no other beats in both, by rising delay.
+def frontier(sweeps: Sweeps, most_never_revoked: float) -> list[tuple[float, float]]:
+    """Return delay and wrong revocations over all tasks of the settings that no other beats in both, by rising delay.
 
     Settings that leave more outdated values active than ``most_never_revoked`` per seed are left out: what is never
     revoked has no delay.
     """
     delay, wrong, never = (
-        np.concatenate([sweeps.curve(name, metric, scope) for name in sweeps.metrics])
+        np.concatenate([sweeps.curve(name, metric, sweeps.scopes[-1]) for name in sweeps.metrics])
         for metric in ("revocation_delay", "false_revocations", "never_revoked")
     )
     kept = np.isfinite(delay) & (never <= most_never_revoked)
@@ -201,7 +200,8 @@ def content(
     """Arrange everything that the board shows; no text in it is markup."""
     measures = LOG_MEASURES if info.is_log else MEASURES
     measure = measures[view.measure]
-    low, high = scale(sweeps, view.measure, view.scope, measure)
+    curves = {slider.name: sweeps.curve(slider.name, view.measure, view.scope) for slider, _ in board}
+    low, high = scale(np.concatenate(list(curves.values())), measure)
     told: dict[str, Any] = {
         "revision": view.revision,
         "library": view.library,
@@ -214,7 +214,7 @@ def content(
         "scopes": list(sweeps.scopes),
         "scale": {"low": low, "high": high},
         "tiles": [
-            {"metric": name, "title": _tile(name, measures[name], view.scope), "kind": measures[name].kind}
+            {"metric": name, "title": measures[name].title, "kind": measures[name].kind}
             for name in (LOG_TILES if info.is_log else TILES)
         ],
         "values": {slider.name: slider.at(current) for slider, _ in board},
@@ -237,7 +237,7 @@ def content(
                 "low": slider.low,
                 "high": slider.high,
                 "whole": slider.whole,
-                "note": note(grid, sweeps.curve(slider.name, view.measure, view.scope), measure),
+                "note": note(grid, curves[slider.name], measure),
             }
             for slider, grid in board
         ],
@@ -250,8 +250,8 @@ def content(
             for slider, _ in board
         },
         "reference": list(view.reference) or None,
-        "surface": view.surface,
-        "frontier": [] if info.is_log else frontier(sweeps, view.scope, _never_revoked(paper, sweeps, view.scope)),
+        "surface": None if view.surface is None else _surface(view.surface, measure),
+        "frontier": [] if info.is_log else frontier(sweeps, _never_revoked(paper)),
     }
     found: dict[str, Any] = _plain(told)
     return found
@@ -333,12 +333,13 @@ def served_library() -> str:
     return f"{f'/{base}' if base else ''}/app/static/{target.name}"
 
 
-def _never_revoked(paper: Held, sweeps: Sweeps, scope: str) -> float:
-    return float(paper.metrics["never_revoked"][sweeps.scopes.index(scope)]) + 0.05
+def _never_revoked(paper: Held) -> float:
+    return float(paper.metrics["never_revoked"][-1]) + 0.05
 
 
-def _tile(name: str, measure: Measure, scope: str) -> str:
-    return measure.title if name in LOG_TILES or scope == "overall" else f"{measure.title}, {scope}"
+def _surface(surface: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
+    low, high = scale(np.array(surface["z"], np.float64), measure)
+    return {**surface, "low": low, "high": high}
 
 
 def _longest(near: npt.NDArray[np.bool_]) -> tuple[int, int]:

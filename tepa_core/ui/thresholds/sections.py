@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from tepa_core.experiment.sweep import Grid
 from tepa_core.figures.theme import STATE_STYLE, method_label
@@ -36,6 +37,12 @@ LISTED = 1_000
 ITEMS_OF_SWEEPS = 12_000_000
 ITEMS_OF_SURFACE = 8_000_000
 FEWEST_POINTS = 4
+LARGE_LOG = ITEMS_OF_SWEEPS // 100
+
+
+def answers_soon(info: RunInfo) -> bool:
+    """Whether a setting is answered at once; a large log takes seconds, in which a person may move on."""
+    return not info.is_log or info.counts["loaded"] <= LARGE_LOG
 
 
 def methods_of(info: RunInfo) -> list[str]:
@@ -49,7 +56,7 @@ def choose_view(info: RunInfo, methods: list[str]) -> tuple[str, str, str, str]:
     measures = LOG_MEASURES if info.is_log else MEASURES
     charts = LOG_CHARTS if info.is_log else CHARTS
     scopes = [OVERALL] if info.is_log else [*cache.phases(info.run_id)["phase"], OVERALL]
-    left, middle, right = st.columns(3)
+    left, middle, right = st.columns([5, 4, 3])
     chart = left.segmented_control(
         "Chart",
         list(charts),
@@ -138,17 +145,15 @@ def simulation_sweeps(
 
 
 def log_sweeps(
-    info: RunInfo, current: Thresholds, pinned: Thresholds, names: tuple[str, str]
+    info: RunInfo, current: Thresholds, pinned: Thresholds, names: tuple[str, str], bar: DeltaGenerator
 ) -> tuple[list[tuple[Slider, Grid]], Sweeps, Held, Held]:
     """Compute what the sliders of a log can reach; a large one slider by slider, with progress."""
     shown = sliders.shown("")
     most = max(ITEMS_OF_SWEEPS // (len(shown) * max(info.counts["loaded"], 1)), FEWEST_POINTS)
     on_board = grids(shown, most, current, pinned, PAPER)
     metrics: dict[str, dict[str, np.ndarray]] = {}
-    bar = st.empty()
-    large = info.counts["loaded"] > ITEMS_OF_SWEEPS // 100
     for i, (slider, grid) in enumerate(on_board):
-        if large:
+        if not answers_soon(info):
             # A slider that is moved again stops the script here: what it was asked before is not finished.
             progress_into(bar)(i / len(on_board), f"Replaying the log along {slider.name}")
         metrics[slider.name] = _columns(cache.log_sweep(info.run_id, current, grid))
@@ -156,12 +161,17 @@ def log_sweeps(
         Held(setting, *called, {name: values[0].tolist() for name, values in _at(info, setting).items()})
         for setting, called in ((pinned, names), (PAPER, ("the paper's setting", "paper")))
     )
-    bar.empty()
     return on_board, Sweeps((OVERALL,), metrics, {}, {}), held, paper
 
 
 def surface_of(
-    info: RunInfo, method: str, current: Thresholds, axes: tuple[str, str], measure: str, scope: str
+    info: RunInfo,
+    method: str,
+    current: Thresholds,
+    axes: tuple[str, str],
+    measure: str,
+    scope: str,
+    bar: DeltaGenerator,
 ) -> Mapping[str, Any]:
     """Compute the surface over two thresholds; of a log row by row, with progress."""
     x, y = (SLIDERS[name].coarse for name in axes)
@@ -170,11 +180,11 @@ def surface_of(
         return {"x": x.name, "y": y.name, "xs": x.values, "ys": y.values, "z": z}
     side = max(int((ITEMS_OF_SURFACE / max(info.counts["loaded"], 1)) ** 0.5), FEWEST_POINTS)
     x, y = (Grid.of(grid.name, sliders.thinned(grid.values, side)) for grid in (x, y))
-    bar, rows = st.empty(), []
+    rows = []
     for i, setting in enumerate(y.apply(current)):
-        progress_into(bar)(i / len(y.values), f"Replaying the log at {y.name} {sliders.in_words(y.values[i])}")
+        if not answers_soon(info):
+            progress_into(bar)(i / len(y.values), f"Replaying the log at {y.name} {sliders.in_words(y.values[i])}")
         rows.append(cache.log_sweep(info.run_id, setting, x)[measure].tolist())
-    bar.empty()
     return {"x": x.name, "y": y.name, "xs": x.values, "ys": y.values, "z": rows}
 
 
@@ -196,8 +206,10 @@ def draw_board(info: RunInfo, methods: list[str]) -> Drawn:
     called = sliders.name_of(pinned, info, saved)
     method, chart, measure, scope = choose_view(info, methods)
     axes = choose_axes(sliders.shown(method)) if chart == "surface" else None
+    # Below the board, so that nothing moves under the hand of who drags.
+    place, bar = st.container(), st.empty()
     if info.is_log:
-        on_board, sweeps, held, paper = log_sweeps(info, current, pinned, called)
+        on_board, sweeps, held, paper = log_sweeps(info, current, pinned, called, bar)
     else:
         on_board, sweeps, held, paper = simulation_sweeps(info, method, current, pinned, called)
     try:
@@ -211,11 +223,13 @@ def draw_board(info: RunInfo, methods: list[str]) -> Drawn:
         measure,
         scope,
         () if info.is_log else cache.reference_success(info.run_id),
-        surface_of(info, method, current, axes, measure, scope) if axes else None,
+        surface_of(info, method, current, axes, measure, scope, bar) if axes else None,
         board.asked_revision(),
         library,
     )
-    board.mount(board.content(info, current, held, paper, on_board, sweeps, view), info)
+    with place:
+        board.mount(board.content(info, current, held, paper, on_board, sweeps, view), info)
+    bar.empty()
     _settle(info, current, pinned)
     return Drawn(current, pinned, called, method, measure, scope)
 
@@ -276,11 +290,11 @@ def memories(info: RunInfo, drawn: Drawn) -> None:
             **({"user": listed["subject"]} if info.is_log else {"seed": listed["seed"]}),
             "ends now": listed["state_now"].map(states),
             "would end": listed["state_new"].map(states),
-            "changes of state now": listed["transitions_now"],
-            "would be": listed["transitions_new"],
-            "first difference": listed["first_difference"],
             "lifecycle": [f"lifecycle?{urlencode(_place(info, row))}" for row in listed.to_dict("records")],
             "archive": [_in_archive(info, row) for row in listed.to_dict("records")],
+            "differs from": listed["first_difference"],
+            "changes": listed["transitions_now"],
+            "would be": listed["transitions_new"],
         }
     )
     link = st.column_config.LinkColumn
@@ -294,10 +308,12 @@ def memories(info: RunInfo, drawn: Drawn) -> None:
         alt="Memories whose life would differ; each row links to its lifecycle, and to the archive if it stands there",
         column_config={
             "lifecycle": link(display_text="its life"),
-            "archive": link(display_text="in the archive"),
-            "first difference": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", timezone="UTC")
+            "archive": link(display_text="in archive"),
+            "changes": st.column_config.NumberColumn(help="Changes of state in the run."),
+            "would be": st.column_config.NumberColumn(help="Changes of state under this setting."),
+            "differs from": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", timezone="UTC")
             if info.is_log
-            else st.column_config.NumberColumn("first difference (task)"),
+            else st.column_config.NumberColumn("differs from task"),
         },
     )
     rows = chosen["selection"]["rows"]
@@ -352,7 +368,9 @@ def compare(info: RunInfo, drawn: Drawn) -> None:
         columns={"scope": "tasks of", "a": "this setting", "b": called[1], "diff": "difference", "lo": "from"}
         | {"hi": "to", "changed": "seeds that differ"}
     )
-    st.dataframe(table, hide_index=True, key="compared")
+    share = st.column_config.NumberColumn(format="percent")
+    percents = dict.fromkeys(("this setting", called[1], "difference", "from", "to"), share)
+    st.dataframe(table, hide_index=True, key="compared", column_config=percents)
     st.caption("Share of tasks that succeed, on the same draws; 95 % bootstrap intervals; p by permutation.")
     download(table, "settings_compared")
 
@@ -362,16 +380,8 @@ def keep(info: RunInfo, drawn: Drawn) -> None:
     saved = cache.saved_settings()
     left, right = st.columns(2)
     with left.form("save_setting", clear_on_submit=True, border=False):
-        name = st.text_input("Save this setting as", key="setting_name", max_chars=LONGEST_NAME)
-        if st.form_submit_button("Save", icon=":material/save:", key="setting_save"):
-            try:
-                kept = save_setting(cache.store(), name, drawn.current)
-            except ValueError as error:
-                st.error(f"Not saved: {plain_text(error, 200)}.")
-            else:
-                cache.forget()
-                st.toast(f"Saved as {plain_text(kept)}.")
-                st.rerun(scope="fragment")
+        st.text_input("Save this setting as", key="setting_name", max_chars=LONGEST_NAME)
+        st.form_submit_button("Save", icon=":material/save:", key="setting_save", on_click=_save, args=(drawn.current,))
     with right:
         if saved:
             chosen = st.selectbox("Saved settings", list(saved), key="saved_setting")
@@ -393,6 +403,17 @@ def keep(info: RunInfo, drawn: Drawn) -> None:
 
 
 _AXES = (("x", "theta_rev"), ("y", "theta_rec"))
+
+
+def _save(setting: Thresholds) -> None:
+    try:
+        kept = save_setting(cache.store(), str(st.session_state["setting_name"]), setting)
+    except ValueError as error:
+        st.toast(f"Not saved: {plain_text(error, 200)}.", icon=":material/error:")
+        return
+    cache.forget()
+    st.session_state["saved_setting"] = kept
+    st.toast(f"Saved as {plain_text(kept)}.", icon=":material/save:")
 
 
 def _delete(name: str) -> None:
@@ -430,9 +451,9 @@ def _place(info: RunInfo, row: Mapping[Hashable, Any]) -> dict[str, str]:
     return {"run": info.run_id, "method": str(row["method"]), "seed": str(row["seed"]), "key": str(row["key_id"])}
 
 
-def _in_archive(info: RunInfo, row: Mapping[Hashable, Any]) -> str | None:
+def _in_archive(info: RunInfo, row: Mapping[Hashable, Any]) -> str:
     if row["state_now"] != "revoked":
-        return None
+        return ""
     return f"archive?{urlencode({'run': info.run_id, 'precedent': str(row['id'])})}"
 
 
