@@ -758,3 +758,49 @@ def test_reproduce_says_what_agrees(
     assert "1 of 2 numbers measured here agree with the paper; 1 are not measured" in capsys.readouterr().out
     assert cli.main([*db, "reproduce", "--seeds", "1"]) == 2
     assert cli.main([*db, "reproduce", "--facts", str(tmp_path / "none")]) == 2
+
+
+# Fact runs ----------------------------------------------------------------------------------------------------------
+
+
+def test_facts_are_run_stored_and_listed(tmp_path: Path) -> None:
+    db = tmp_path / "a.duckdb"
+    done = ask(db, "run", "facts", "--file", str(DATA / "facts_small.json"), "--orders", "2", "--name", "Mine")
+    assert (done["facts"], done["unparsed"], done["questions"], done["seeds"]) == (62, 0, 20, 2)
+    # The later fact holds, and every question asks for one that is stated.
+    for method, share in (("tepa", 1.0), ("last_write_wins", 1.0), ("no_memory", 0.0)):
+        assert mean(done, method, "questions") == share
+    assert 0.5 < mean(done, "append_only", "questions") < 1.0
+    # An index of pollution divides by what no memory answers: nothing.
+    assert done["mpi"]["tepa"]["overall"] is None
+    (listed,) = ask(db, "runs")["runs"]
+    assert (listed["run_id"], listed["name"], listed["stream"]) == (done["run_id"], "Mine", "facts")
+    replaced = ask(db, "precedents", done["run_id"], "--method", "tepa", "--state", "revoked")["precedents"]
+    assert all(row["rule"] == "recent" for row in replaced)
+    assert len(replaced) == 22
+
+
+def test_questions_through_several_relations_are_attributed(tmp_path: Path) -> None:
+    done = ask(
+        tmp_path / "a.duckdb", "run", "facts", "--file", str(DATA / "facts_small_multihop.json"), "--orders", "1"
+    )
+    assert sum(done["attribution"]["tepa"].values()) == 10
+    # A memory without content is to blame for all that was stated.
+    assert done["attribution"]["no_memory"] == {"never stated": 1, "state wrong": 9}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "--file FILE"),
+        (["--file", "nowhere.json"], "cannot be read"),
+        (["--file", str(DATA / "facts_small.json"), "--orders", "0"], "orders must be from 1 to 100"),
+        (["--file", str(DATA / "facts_small.json"), "--seeds", "3"], "a fact run has no --seeds"),
+        (["--file", str(DATA / "facts_small.json"), "--methods", "tepa_full"], "a fact file has none"),
+        (["--file", str(DATA / "travel_preferences.csv")], "is no JSON"),
+    ],
+)
+def test_fact_runs_that_cannot_be_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert words in refusal(capsys, "run", "facts", *arguments, "--db", str(tmp_path / "a.duckdb"))

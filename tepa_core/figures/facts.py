@@ -127,11 +127,11 @@ def answered_caption(summary: pd.DataFrame, questions: int) -> str:
     if means.max() == means.min():
         return f"Every method answers {count(means.max() * questions)} of {questions}."
     best = in_legend_order(means.index[means == means.max()])
-    rest = means[means < means.max()]
+    low, high = (count(bound * questions) for bound in means[means < means.max()].agg(["min", "max"]))
     return (
         f"Most are answered by {listed([method_label(method) for method in best])}: "
-        f"{count(means.max() * questions)} of {questions}. The others answer {count(rest.min() * questions)} to "
-        f"{count(rest.max() * questions)}. The number stands at the right."
+        f"{count(means.max() * questions)} of {questions}. The others answer {low if low == high else f'{low} to {high}'}. "
+        "The number stands at the right."
     )
 
 

@@ -59,10 +59,13 @@ RULE_WORDS: Mapping[str, str] = MappingProxyType(
 """What each rule says, for the hover box of a transition."""
 
 POINTS_PER_VALUE = 1500
+POINTS_OF_LINES = 6000
 FEW_VALUES = 3
-TICKS_PER_KIND = 1500
+TICKS_PER_KIND = 700
 LETTERED_TRANSITIONS = 60
 FINEST_SPAN = 1 / 800
+LETTERED_SPANS = 150
+LETTERED_SPAN = 1 / 60
 DIRECTLY_LABELLED_VALUES = 6
 LONGEST_DIRECT_LABEL = 12
 LINE_PX = 15
@@ -127,8 +130,9 @@ def lifecycle(
     From the top: the posterior of each value as a step line with its credible band, both thresholds, evidence as ticks
     (supports above, conflicts below, late evidence hollow) and every transition as a marker; one band of states per
     value; what was followed and whether it succeeded. Long records are thinned for display: lines to about
-    `POINTS_PER_VALUE` points that keep the extremes, evidence to `TICKS_PER_KIND` ticks of a kind, flips between Active
-    and Deprecated narrower than a pixel into one band. Transitions are never thinned.
+    `POINTS_PER_VALUE` points that keep the extremes (`POINTS_OF_LINES` in all when there are many values), evidence to
+    `TICKS_PER_KIND` ticks of a kind, flips between Active and Deprecated narrower than a pixel into one band.
+    Transitions are never thinned.
 
     Parameters
     ----------
@@ -392,7 +396,8 @@ def _life_line(
     strong = rows["state"].isin(RETRIEVED).to_numpy()
     changes = np.append(False, strong[1:] != strong[:-1])
     own = transitions.loc[transitions["value"] == value, "x"]
-    chosen = thin(rows["posterior"].to_numpy(), rows["x"].isin(own).to_numpy() | changes)
+    limit = min(POINTS_PER_VALUE, POINTS_OF_LINES // n_values)
+    chosen = thin(rows["posterior"].to_numpy(), rows["x"].isin(own).to_numpy() | changes, limit=limit)
     strong = strong[chosen]
     # The last step lasts to the end of the record.
     rows = rows.iloc[[*chosen, chosen[-1]]].reset_index(drop=True)
@@ -400,10 +405,13 @@ def _life_line(
     group = f"value {value}"
     # Bands of many values hide each other: then only those of what can be retrieved are drawn.
     banded = np.append(strong, strong[-1]) | (n_values <= FEW_VALUES)
+    # One row without a band is enough to part two stretches that have one.
+    ends_band = np.append(False, banded[:-1]) & ~banded
+    band = rows.assign(lo=rows["lo"].where(banded), hi=rows["hi"].where(banded))[banded | ends_band]
     for bound in ("lo", "hi"):
         fig.add_scatter(
-            x=rows["x"],
-            y=rows[bound].where(banded),
+            x=band["x"],
+            y=band[bound],
             mode="lines",
             line={"width": 0, "shape": "hv"},
             fill="tonexty" if bound == "hi" else None,
@@ -590,7 +598,11 @@ def _bands(fig: go.Figure, spans: pd.DataFrame, values: Sequence[str]) -> None:
     if spans.empty:
         return
     row_of = {value: number for number, value in enumerate(values)}
-    spans = merge_flips(spans, finest=(spans["x1"].max() - spans["x0"].min()) * FINEST_SPAN)
+    whole = spans["x1"].max() - spans["x0"].min()
+    spans = merge_flips(spans, finest=whole * FINEST_SPAN)
+    # Every letter is measured by the browser before it is drawn or hidden: of many spans only the wide ones try.
+    wide = spans["x1"] - spans["x0"] >= whole * LETTERED_SPAN
+    spans = spans.assign(lettered=wide | (len(spans) <= LETTERED_SPANS))
     for state, style in STATE_STYLE.items():
         rows = spans[spans["state"] == state]
         if rows.empty:
@@ -602,7 +614,10 @@ def _bands(fig: go.Figure, spans: pd.DataFrame, values: Sequence[str]) -> None:
             x=length.dt.total_seconds() * 1000 if is_time(rows["x0"]) else length,
             y=[row_of[value] for value in rows["value"]],
             width=0.74,
-            text=[f"{style.letter}{life:.0f}" if life > 0 else style.letter for life in rows["life"]],
+            text=[
+                "" if not lettered else f"{style.letter}{life:.0f}" if life > 0 else style.letter
+                for life, lettered in zip(rows["life"], rows["lettered"], strict=True)
+            ],
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,

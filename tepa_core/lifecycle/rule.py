@@ -303,6 +303,7 @@ def observe_key(
     mine = precedents[v]
     if mine.state == _CANDIDATE and mine.trial_item == 0:
         mine.created_at = t
+        mine.changed_at = t
     revoked = -1
     a = key.active_head
     while a >= 0:

@@ -197,8 +197,6 @@ def _of_simulation(
             for one in decided
         ],
     )
-    if played.evidence is None:
-        raise DecisionRefused(f"{method} keeps no precedents, so there is nothing to decide on.")
     evidence = evidence_rows(played.evidence)
     evidence = evidence[evidence["key_id"] == before.key_id].reset_index(drop=True)
     names = ["key", "key_id", "value", "value_id", "phase"]

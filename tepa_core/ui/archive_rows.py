@@ -58,6 +58,9 @@ class Archive:
 
 def ever_revoked(info: RunInfo) -> Archive:
     """Draw the choice of lane and moment and return all revocations there."""
+    if cache.lanes(info.run_id).empty:
+        # No method of the run keeps precedents, so there is nothing to revoke and nothing to choose.
+        return Archive(cache.archive(info.run_id), None, None, None)
     columns = st.columns(3)
     method, seed = (None, None) if info.is_log else _lane(columns[0], columns[1], info)
     as_of = _moment(columns[0 if info.is_log else 2], info)

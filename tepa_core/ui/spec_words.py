@@ -74,7 +74,7 @@ def differences(here: Spec, there: Spec) -> str:
     if isinstance(here, FactSpec) and isinstance(there, FactSpec) and here.name == there.name:
         found |= {} if here.digest == there.digest else {"content of the file": "not the same"}
     if here.methods != there.methods:
-        found["methods"] = f"{len(here.methods)} methods here and {len(there.methods)} there"
+        found["methods"] = f"{len(here.methods)} here and {len(there.methods)} there"
     words = [f"{name} {what}" for name, what in found.items()]
     return plain_text("; ".join(words) or "nothing but the version of the program", limit=600)
 

@@ -190,9 +190,7 @@ class TestOtherPages:
     def test_archive_holds_every_replaced_value(self, open_page: OpenPage, facts: tuple[str, str]) -> None:
         at = open_page("audit/archive", run=facts[0])
         replaced = {
-            (fact.key, fact.value)
-            for fact in read_fact_file(SMALL).facts
-            if newest_values()[fact.key] != fact.value
+            (fact.key, fact.value) for fact in read_fact_file(SMALL).facts if newest_values()[fact.key] != fact.value
         }
         assert f"{len(replaced)} memories are in the archive" in words(at)
 
@@ -227,9 +225,7 @@ class TestRun:
         assert (info.name, info.source, info.counts["seeds"]) == ("Mine", "My facts", 2)
         assert info.spec["methods"] == ["tepa", "no_memory"]
         assert info.thresholds == PRESETS["direct_facts"].changed({"n_rec": 3})
-        assert at.code[0].value.endswith(
-            "--file 'My facts.json' --orders 2 --methods tepa,no_memory --set n_rec=3"
-        )
+        assert at.code[0].value.endswith("--file 'My facts.json' --orders 2 --methods tepa,no_memory --set n_rec=3")
         assert list(tmp_path.rglob("*.json")) == []
 
     @pytest.mark.parametrize(
@@ -255,9 +251,7 @@ class TestRun:
             ("fact_threshold_n_rec", 63, "n_rec must be from 1 to 62, not 63"),
         ],
     )
-    def test_setting_out_of_range_is_a_sentence(
-        self, open_page: OpenPage, key: str, value: int, sentence: str
-    ) -> None:
+    def test_setting_out_of_range_is_a_sentence(self, open_page: OpenPage, key: str, value: int, sentence: str) -> None:
         at = open_page("data/run", stream="facts")
         at.number_input(key=key).set_value(value)
         at.button(key="run_facts_small.json").click().run()

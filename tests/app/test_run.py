@@ -42,7 +42,7 @@ def test_a_run_is_stored_chosen_and_linked(open_page: OpenPage, simulation: str)
     at.text_input(key="new_name").set_value("My *first* run")
     at.number_input(key="threshold_n_rec").set_value(5)
     at.number_input(key="controlled_key_noise").set_value(0.1)
-    at.radio(key="new_fallback").set_value("base_policy")
+    at.radio(key="controlled_fallback").set_value("base_policy")
     at.number_input(key="new_first_seed").set_value(7)
     send(at)
     spec = RunSpec.build(

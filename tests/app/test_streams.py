@@ -75,9 +75,8 @@ def test_preference_overview_compares_with_the_context_alone(open_page: OpenPage
     played = queries.episodes(cache.store(), runs["preference"])
     means = played[played["phase"] == "reversal"].groupby("method", observed=True)["success"].mean()
     loss = 1 - means["append_only"] / means["no_memory"]
-    assert (
-        f"In reversal, append-only succeeds {100 * loss:.0f} % less often than no memory at all"
-        in words(open_page("explore/overview", run=runs["preference"]))
+    assert f"In reversal, append-only succeeds {100 * loss:.0f} % less often than no memory at all" in words(
+        open_page("explore/overview", run=runs["preference"])
     )
 
 

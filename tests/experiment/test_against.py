@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from tepa_core.experiment import OVERALL, RunSpec, measures_summary, run_differences, same_draws
+from tepa_core.experiment import (
+    OVERALL,
+    FactSpec,
+    RunSpec,
+    measures_summary,
+    run_differences,
+    same_draws,
+    spec_from_dict,
+)
 
 
 def per_seed(success: dict[str, dict[str, list[float]]], first_seed: int = 0) -> pd.DataFrame:
@@ -80,3 +91,16 @@ def test_measures_are_averaged_over_the_seeds_that_have_them() -> None:
     assert found["seeds"].to_dict() == {"delay": 2, "share": 0}
     assert (found.loc["delay", "lo"], found.loc["delay", "hi"]) == (2.0, 4.0)
     assert found.loc["share", ["mean", "lo", "hi"]].isna().all()
+
+
+def test_fact_runs_are_paired_over_the_same_questions_in_as_many_orders() -> None:
+    facts = FactSpec("some", "d" * 64)
+    assert same_draws(facts, dataclasses.replace(facts, name="copy", methods=("tepa",)))
+    assert not same_draws(facts, dataclasses.replace(facts, orders=4))
+    assert not same_draws(facts, dataclasses.replace(facts, digest="e" * 64))
+    assert not same_draws(facts, RunSpec.build("controlled", seeds=3))
+
+
+def test_stored_specs_read_back_as_what_they_were() -> None:
+    for spec in (RunSpec.build("preference", seeds=3, world={"key_noise": 0.1}), FactSpec("some", "d" * 64)):
+        assert spec_from_dict(json.loads(json.dumps(spec.as_dict()))) == spec

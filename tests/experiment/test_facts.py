@@ -186,11 +186,12 @@ def test_what_was_retrieved_followed_and_exposed(small_result: FactResult) -> No
 
 def test_evidence_is_each_fact_once_for_each_method_with_a_lifecycle(small: FactFile, small_result: FactResult) -> None:
     evidence = small_result.evidence
-    assert evidence.columns.tolist() == ["method", "seed", "seq", "t", "key", "value", "supports", "text"]
+    assert evidence.columns.tolist() == ["method", "seed", "seq", "t", "key", "value", "supports", "text", "source_ref"]
     assert set(evidence["method"]) == {"tepa", "tepa_norev"}
     lane = evidence[evidence["method"] == "tepa"]
     assert lane["t"].tolist() == lane["seq"].tolist() == list(range(62))
     assert lane["text"].tolist() == [fact.sentence for fact in small.facts]
+    assert lane["source_ref"].tolist() == [f"fact {fact.number}" for fact in small.facts]
     assert lane["key"].tolist() == [fact.key for fact in small.facts]
     assert lane["supports"].all()
     assert set(lane["seed"]) == {0}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tepa_core.figures.lifecycle import (
-    POINTS_PER_VALUE,
+    POINTS_OF_LINES,
     STACKED,
     TICKS_PER_KIND,
     LifecycleData,
@@ -469,12 +469,23 @@ def test_twelve_long_values_are_thinned_but_every_transition_stays(long_trace):
         points = np.concatenate([np.column_stack([line.x, line.y]) for line in drawn])
         points = points[np.isfinite(points[:, 1])]
         # Each of the 20 pieces repeats the point that closes it.
-        assert len(points) <= POINTS_PER_VALUE + 21
+        assert len(points) <= POINTS_OF_LINES // 12 + 21
         at = long_trace.transitions.loc[long_trace.transitions["value"] == name, "x"]
         assert set(at) <= set(points[:, 0])
         assert {rows["x"].min(), rows["x"].max(), long_trace.spans["x1"].max()} <= set(points[:, 0])
         assert points[:, 1].min() == rows["posterior"].min()
         assert points[:, 1].max() == rows["posterior"].max()
+
+
+def test_of_many_spans_only_those_with_room_carry_a_letter(long_trace):
+    # 240 spans of 1/20 of the axis each have room; a 400th of it has none.
+    texts = [text for bars in lifecycle(long_trace).data if bars.type == "bar" for text in bars.text]
+    assert len(texts) == 240
+    assert all(texts)
+    first = long_trace.spans.iloc[[0]]
+    narrow = first.assign(x0=long_trace.spans["x1"].max() - 150, x1=long_trace.spans["x1"].max())
+    many = dataclasses.replace(long_trace, spans=pd.concat([long_trace.spans, narrow], ignore_index=True))
+    assert [text for bars in lifecycle(many).data if bars.type == "bar" for text in bars.text].count("") == 1
 
 
 def test_twelve_long_values_stay_small_in_traces_and_ticks(long_trace):

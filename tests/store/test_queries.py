@@ -4,9 +4,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tepa_core.experiment import RunResult, RunSpec
+from tepa_core.experiment import FactSpec, RunResult, RunSpec, run, run_facts
 from tepa_core.lifecycle import Thresholds
-from tepa_core.store import Store, UnknownRunError, explanation, plain, queries, save_log, save_run
+from tepa_core.store import Store, UnknownRunError, explanation, plain, queries, save_facts, save_log, save_run
+from tepa_core.streams.fact_file import fact_file
 
 FACTS = Thresholds(theta_prop=1, n_rec=1)
 START = pd.Timestamp("2026-03-01", tz="UTC")
@@ -386,3 +387,76 @@ class TestArchive:
                 assert plain(row.revoked_at) == falls[-1]["at"]
                 for name in ("rule", "support", "conflict", "would_prevent"):
                     assert plain(getattr(row, name)) == falls[-1][name], name
+
+
+class TestAnswers:
+    """Two questions: one for a key that was stated twice, one through two relations."""
+
+    FILE = fact_file(
+        {
+            "context": "0. The capital of Verrin is Ostmar.\n1. The capital of Verrin is Lindhaven.\n"
+            "2. The author of The Salt Ledger is Edda Kroll.\n3. Edda Kroll is married to Bram Lioret.",
+            "questions": ["What is the capital of Verrin?", "Who is the spouse of the author of The Salt Ledger?"],
+            "answers": [["Lindhaven", "Lindhaven City"], ["Bram Lioret"]],
+        },
+        "two",
+    )
+
+    @pytest.fixture
+    def answered(self, store: Store) -> str:
+        spec = FactSpec.build(self.FILE, methods=["tepa", "append_only"], orders=2)
+        return save_facts(store, run_facts(self.FILE, spec), 4)
+
+    def test_every_method_answers_each_question_once_in_each_order(self, store: Store, answered: str) -> None:
+        for order in (0, 1):
+            found = queries.answers(store, answered, order)
+            assert found[["question", "method"]].values.tolist() == [
+                [0, "append_only"],
+                [0, "tepa"],
+                [1, "append_only"],
+                [1, "tepa"],
+            ]
+        assert queries.answers(store, answered, 2).empty
+
+    def test_single_question_has_its_key_golds_and_what_was_retrieved(self, store: Store, answered: str) -> None:
+        found = queries.answers(store, answered).set_index(["question", "method"])
+        tepa = found.loc[(0, "tepa")]
+        assert tepa["text"] == "What is the capital of Verrin?"
+        assert tepa["gold"] == "Lindhaven | Lindhaven City"
+        assert tepa["key"] == "capital · Verrin"
+        assert (tepa["answer"], tepa["success"], tepa["retrieved"]) == ("Lindhaven", True, "Lindhaven")
+        assert not tepa["exposed"]
+        assert pd.isna(tepa["attribution"])
+        assert found.loc[(0, "append_only"), "retrieved"] == "Ostmar | Lindhaven"
+        assert found.loc[(0, "append_only"), "exposed"]
+
+    def test_chained_question_has_its_attribution(self, store: Store, answered: str) -> None:
+        found = queries.answers(store, answered).set_index(["question", "method"])
+        chained = found.loc[(1, "tepa")]
+        # The closest sentence names the author; the spouse is held, but a step further.
+        assert chained["answer"] == "Edda Kroll"
+        assert chained["attribution"] == "state right, chain not found"
+
+    def test_run_without_questions_has_no_answers(self, store: Store, played: str) -> None:
+        assert queries.answers(store, played).empty
+
+
+@pytest.fixture(scope="module")
+def tried() -> RunResult:
+    return run(RunSpec.build("preference", seeds=2, methods=["tepa_full", "lww_validated"]))
+
+
+class TestTrials:
+    def test_trials_of_a_key_are_those_of_the_run_in_order(self, store: Store, tried: RunResult) -> None:
+        run_id = save_run(store, tried)
+        held = tried.trials
+        for method, seed, key in (("tepa_full", 1, "seat"), ("lww_validated", 0, "meal")):
+            mine = held[(held["method"] == method) & (held["seed"] == seed) & (held["key"] == key)]
+            found = queries.trials(store, run_id, method, seed, key)
+            columns = ["t", "value", "number", "kind", "success"]
+            assert found.columns.tolist() == columns
+            assert len(found) > 0
+            assert found.values.tolist() == mine.sort_values(["t", "number"])[columns].values.tolist()
+
+    def test_method_without_trials_has_none(self, store: Store, played: str) -> None:
+        assert queries.trials(store, played, "tepa", 4, "read csv").empty

@@ -101,6 +101,43 @@ def test_phases_part_the_methods_where_one_falls_furthest() -> None:
     assert second == "In every other phase they lie within 9 points of each other."
 
 
+def test_methods_that_do_alike_do_not_part_ways() -> None:
+    alike = SUCCESS.assign(mean=0.5)
+    assert headline.of_phases(alike, ["no_memory", "append_only", "tepa"])[0].endswith(
+        "all 3 methods succeed alike: **50.0 %**."
+    )
+    assert "TEPA succeeds: **" in headline.of_phases(SUCCESS, ["tepa"])[0]
+
+
+def test_the_simple_rule_that_keeps_up_on_assertions_is_not_called_weak() -> None:
+    told = headline.of_simple_rule(comparisons(0.0), evidence_asserts=True)
+    assert "serves as well here as weighing all of them" in told
+    assert "misread" not in told
+
+
+def facts(**means: float) -> pd.DataFrame:
+    return pd.DataFrame({"method": list(means), "phase": "overall", "mean": list(means.values())})
+
+
+def test_facts_are_told_by_the_number_of_questions() -> None:
+    first, *rest = headline.of_facts(facts(tepa=1.0, tepa_norev=11 / 15, last_write_wins=1.0, no_memory=0.0), 20, 3)
+    assert first == "TEPA answers 20 of 20 questions; a memory that never revokes 14.7."
+    assert rest[0] == "It is not alone: last write wins answers as many."
+    assert "undefined" in rest[1]
+    assert "means over 3 orders" in rest[2]
+
+
+def test_facts_without_tepa_name_the_best() -> None:
+    first, *rest = headline.of_facts(facts(last_write_wins=0.5, append_only=0.25), 4, 1)
+    assert first == "last write wins answers 2 of 4 questions; a memory that never revokes 1."
+    assert rest == ["The questions were asked in one order, so there are no intervals."]
+
+
+def test_facts_that_nobody_answers() -> None:
+    assert headline.of_facts(facts(tepa=0.0, no_memory=0.0), 10, 3) == ["No method answers any of the 10 questions."]
+    assert headline.of_facts(facts(tepa=0.0), 1, 3) == ["No method answers the question."]
+
+
 def test_a_log_counts_its_memories_and_its_worst_month() -> None:
     at = pd.to_datetime(["2025-07-01", "2025-08-02", "2025-08-03", "2025-09-01"], utc=True)
     transitions = pd.DataFrame(

@@ -289,7 +289,7 @@ class View:
 
 def mount(told: Mapping[str, Any], info: RunInfo) -> None:
     """Draw the board; when a slider is let go, the setting of the page follows."""
-    _BOARD(key=KEY, data=dict(told), on_asked_change=lambda: _take(info))
+    _BOARD(key=KEY, data=dict(told), on_asked_change=lambda: take(info))
 
 
 def asked_revision() -> int:
@@ -298,7 +298,8 @@ def asked_revision() -> int:
     return int(asked["revision"]) if isinstance(asked, Mapping) and isinstance(asked.get("revision"), int) else 0
 
 
-def _take(info: RunInfo) -> None:
+def take(info: RunInfo) -> None:
+    """Move the sliders of the page to where the board says that they stand; called when one is let go."""
     asked = st.session_state[KEY].asked
     # What a browser sends is no more to be trusted than a link.
     values = asked.get("values") if isinstance(asked, Mapping) else None

@@ -274,8 +274,17 @@ def command(info: RunInfo, thresholds: Thresholds) -> str:
     """Return the command that runs a simulation, or imports a log, with these thresholds."""
     if not info.is_log:
         return RunSpec.from_dict({**info.spec, "thresholds": _fields(thresholds)}).command()
+    mapping = info.spec["mapping"]
+    columns = [f"{field}={column}" for field, column in mapping["columns"].items() if field != column]
+    parts = [f"python -m tepa_core import {shlex.quote(info.source or 'FILE')}"]
+    if columns:
+        parts.append(f"--map {shlex.quote(','.join(columns))}")
+    if mapping.get("key_template"):
+        parts.append(f"--key-template {shlex.quote(mapping['key_template'])}")
+    if mapping.get("tz", "UTC") != "UTC":
+        parts.append(f"--tz {shlex.quote(mapping['tz'])}")
     changes = _as_options(thresholds)
-    return f"python -m tepa_core import {shlex.quote(info.source or 'FILE')}" + (f" --set {changes}" if changes else "")
+    return " ".join([*parts, f"--set {changes}"] if changes else parts)
 
 
 def sweep_command(info: RunInfo, thresholds: Thresholds, x: Grid, y: Grid, method: str, metric: str, phase: str) -> str:
