@@ -20,7 +20,8 @@ run: $(runtime)  ## Install what is needed and start the dashboard (PORT=8501 AR
 	@$(venv)/python -m tepa_core app --port "$(PORT)" $(ARGS)
 
 test: $(dev) chromium  ## Run every test, the ones in a browser too (ARGS="-k name")
-	$(venv)/python -m pytest $(ARGS)
+	$(venv)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m 'not e2e' $(ARGS) || [ $$? -eq 5 ]
+	$(venv)/python -m pytest -m e2e $(ARGS) || [ $$? -eq 5 ]
 
 check: $(dev)  ## Lint, format, types and import layers
 	$(venv)/ruff check .

@@ -128,10 +128,11 @@ def answered_caption(summary: pd.DataFrame, questions: int) -> str:
         return f"Every method answers {count(means.max() * questions)} of {questions}."
     best = in_legend_order(means.index[means == means.max()])
     low, high = (count(bound * questions) for bound in means[means < means.max()].agg(["min", "max"]))
+    others = low if low == high else f"{low} to {high}"
     return (
         f"Most are answered by {listed([method_label(method) for method in best])}: "
-        f"{count(means.max() * questions)} of {questions}. The others answer {low if low == high else f'{low} to {high}'}. "
-        "The number stands at the right."
+        f"{count(means.max() * questions)} of {questions}. The others answer {others}. The number stands at the "
+        "right."
     )
 
 

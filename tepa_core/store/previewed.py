@@ -199,12 +199,11 @@ def _of_simulation(
     )
     evidence = evidence_rows(played.evidence)
     evidence = evidence[evidence["key_id"] == before.key_id].reset_index(drop=True)
-    names = ["key", "key_id", "value", "value_id", "phase"]
-    evidence = evidence.assign(
-        actor=None, source_ref=None, source_row=None, **{n: evidence[n].astype(str) for n in names}
-    )
+    texts = {name: evidence[name].astype(str) for name in ("key", "key_id", "value", "value_id", "phase")}
+    evidence = evidence.drop(columns=["method", "seed"]).assign(actor=None, source_ref=None, source_row=None, **texts)
     places = {name: place for name, place in lane.items() if place.key_id == before.key_id}
     episodes = played.episodes[played.episodes["key"] == before.key]
+    episodes = episodes.assign(action=episodes["action"].astype(str))
     own = [one for one in decided if one.precedent_id in places]
     after = life_of(info, places, evidence, own, episodes.reset_index(drop=True), before.phases)
     return Preview(before, after, imagined.at, effect)

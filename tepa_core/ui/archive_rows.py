@@ -167,7 +167,8 @@ def headline(archive: Archive, info: RunInfo) -> tuple[str, str]:
     back = len(rows) - len(gone)
     first = f"{_memories(len(gone))} in the archive"
     if archive.as_of is not None:
-        first = f"{in_words_at(archive.as_of, info.is_log, info.is_facts).capitalize()}: {first[0].lower()}{first[1:]}"
+        moment = in_words_at(archive.as_of, info.is_log, info.is_facts).split(",")[0]
+        first = f"{moment[0].upper()}{moment[1:]}: {first[0].lower()}{first[1:]}"
     if back:
         first += f"; {back:,} more {'was' if back == 1 else 'were'} revoked and came back"
     close, batch = int((rows["would_prevent"] == 1).sum()), int((rows["batch_size"] >= BATCH_SIZE).sum())

@@ -77,6 +77,8 @@ WHEN_FELL, WHEN_NOW, WHEN_AS_OF = "fall", "now", "as_of"
 
 _NOTICE = "decide_notice"
 _REQUEST = "decide_request"
+#: The words of a refused decision, which outlive the form.
+_TYPED = "decide_words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +214,9 @@ def _chosen(allowed: Sequence[Action]) -> Action | None:
 
 
 def _open_verb(action: Action) -> None:
-    """Open the form of a verb; a callback. The same verb again closes it."""
-    closes = st.session_state.get("verb_choice") == action
+    """Open the form of a verb; a callback."""
     _close()
-    if not closes:
-        state.choose("verb", str(action))
+    state.choose("verb", str(action))
 
 
 def _close() -> None:
@@ -396,6 +396,7 @@ def _words(draft: Draft, standing: Sequence[Decision]) -> None:
         st.text_area(
             "In words",
             key="reason_choice",
+            value=st.session_state.get(_TYPED, ""),
             max_chars=MAX_REASON,
             height=68,
             placeholder="Why, for whoever reads the ledger later",
@@ -422,7 +423,7 @@ def save(draft: Draft, undoes: str | None = None) -> None:
     who.keep_name()
     actor = who.current_actor()
     category = Category(st.session_state[f"category_{draft.action}"])
-    reason = str(st.session_state.get("reason_choice", ""))
+    reason = st.session_state[_TYPED] = str(st.session_state.get("reason_choice", ""))
     saved, refused = [], []
     for position, (precedent, version, effect) in enumerate(draft.members):
         request = DecisionRequest(
@@ -447,6 +448,7 @@ def save(draft: Draft, undoes: str | None = None) -> None:
     if saved:
         cache.forget()
         st.session_state[JUST_DECIDED] = draft.members[0][0]
+        st.session_state.pop(_TYPED)
         st.session_state.pop("reason_choice", None)
         _close()
     st.session_state[_NOTICE] = _outcome(draft, saved, refused, signed_out=actor.role is not Role.REVIEWER)

@@ -94,6 +94,8 @@ def serve(
     command += [f"--server.address={ADDRESS}", f"--server.port={port}", "--server.headless=true"]
     # Streamlit's own greeting names the address before the first visit is over.
     command += ["--browser.gatherUsageStats=false", "--logger.hideWelcomeMessage=true"]
+    # An app without that folder would be told off on stdout, which is for the address.
+    command.append(f"--server.enableStaticServing={str((app.parent / 'static').is_dir()).lower()}")
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     server = None
     try:

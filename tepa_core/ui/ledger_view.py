@@ -224,6 +224,7 @@ def show(info: RunInfo, decision: Decision, decisions: Sequence[Decision]) -> No
                 )
         if not who.may_decide():
             return
+        who.name_field()
         if decision in in_effect(decisions):
             _undo_form(info, decision)
         if decision.reason is not None:
@@ -261,7 +262,6 @@ def _undo_form(info: RunInfo, decision: Decision) -> None:
         )
         request = replace(request, effect=foreseen_or_nothing(request))
         with st.form("undo_form", border=False):
-            who.name_field()
             st.text_input("Why", key="undo_reason", max_chars=MAX_REASON)
             st.form_submit_button("Undo it", key="undo_save", icon=":material/undo:", on_click=_undo, args=(request,))
 
@@ -303,7 +303,6 @@ def _redaction(info: RunInfo, decision: Decision) -> None:
                 args=(info.run_id, decision.number),
             )
             st.button("No, keep them", key="redact_no", on_click=_ask_redaction, args=(None,))
-        who.name_field()
 
 
 def _ask_redaction(decision_id: str | None) -> None:

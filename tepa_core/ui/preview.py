@@ -14,6 +14,7 @@ from tepa_core.decisions import Action, DecisionRefused, LogEffect
 from tepa_core.experiment import OVERALL, Effect
 from tepa_core.figures import lifecycle
 from tepa_core.figures.theme import STATE_STYLE
+from tepa_core.lifecycle import Verdict
 from tepa_core.store import KeyLife, RunInfo, in_words_at
 from tepa_core.store.previewed import Preview
 from tepa_core.ui import cache, lifecycle_view, widgets
@@ -189,19 +190,17 @@ def _of_simulation(found: Preview, effect: Effect) -> str:
 
 def _of_log(found: Preview, effect: LogEffect) -> str:
     is_log = True
-    value = plain_text(found.after.decisions["value"].iloc[-1])
+    values = found.after.values
+    spelled = str(values.loc[values["value_id"] == effect.value, "value"].iloc[0])
+    value = plain_text(spelled) or "(empty text)"
     evidence = f"{effect.later_supports:,} for it and {effect.later_conflicts:,} against it"
     at = in_words_at(effect.at, is_log)
     if effect.later_supports + effect.later_conflicts == 0:
         since = at.replace("on ", "after ", 1)
         return f"No evidence on {value} came {since}: nothing speaks for the decision or against it."
-    if found.after.decisions["action"].iloc[-1] == Action.CONFIRM:
+    if effect.verdict is Verdict.CONFIRM:
         returns = found.before.transitions
-        came = returns[
-            (returns["value"] == found.after.decisions["value"].iloc[-1])
-            & (returns["x"] > effect.at)
-            & (returns["to_state"] == "active")
-        ]
+        came = returns[(returns["value"] == spelled) & (returns["x"] > effect.at) & (returns["to_state"] == "active")]
         kept = (
             f"keeps {value} from coming back {in_words_at(came['x'].iloc[0], is_log)}"
             if len(came)
@@ -296,7 +295,9 @@ def of_ledger(effect: Mapping[str, Any]) -> str:
     """Say in short what the numbers kept with a decision are; empty for none."""
     success: Mapping[Hashable, Any] = effect.get("success") or {}
     if OVERALL in success:
-        parts = [f"{name} {_points(one['difference'])}" for name, one in success.items() if one["difference"]]
+        # The ledger keeps the phases by name; all tasks together come last.
+        phases = [*(name for name in success if name != OVERALL), OVERALL]
+        parts = [f"{name} {_points(success[name]['difference'])}" for name in phases if success[name]["difference"]]
         return f"success {', '.join(parts)} points" if parts else "no episode changes"
     if "later_supports" in effect:
         return f"{effect['later_supports']:,} for it, {effect['later_conflicts']:,} against it after the decision"

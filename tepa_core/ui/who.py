@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
@@ -27,8 +28,8 @@ LONGEST_NAME = 80
 
 
 def login_is_on() -> bool:
-    """Tell whether people sign in here."""
-    return st.secrets.load_if_toml_exists() and "auth" in st.secrets
+    """Tell whether people sign in here; settings that cannot be read let nobody decide rather than everybody."""
+    return "auth" in st.secrets if st.secrets.load_if_toml_exists() else _unreadable()
 
 
 def current_actor() -> Actor:
@@ -39,7 +40,7 @@ def current_actor() -> Actor:
     """
     if not login_is_on():
         return Actor(str(st.session_state.get(NAME, "")), authenticated=False, role=Role.REVIEWER)
-    if not st.user.is_logged_in or _expired():
+    if not _signed_in() or _expired():
         return Actor("", authenticated=False, role=Role.VIEWER)
     email, subject = _email(), str(st.user.get("sub") or "")
     chosen = (email and email.casefold() in _listed("reviewers")) or subject.casefold() in _listed("reviewer_subjects")
@@ -56,7 +57,14 @@ def sign_in() -> None:
     """Draw who is signed in; where sign-in is on and nobody is, ask for it and stop the page."""
     if not login_is_on():
         return
-    if st.user.is_logged_in and not _expired():
+    if _unreadable():
+        st.error(
+            "The file with the settings of the login cannot be read, so nobody can sign in. Whoever runs this "
+            "dashboard corrects .streamlit/secrets.toml: it must be TOML, as the README shows it.",
+            icon=":material/lock:",
+        )
+        st.stop()
+    if _signed_in() and not _expired():
         actor = current_actor()
         with st.sidebar:
             st.caption(f"Signed in as {plain_text(actor.name)}, {actor.role}.")
@@ -64,7 +72,7 @@ def sign_in() -> None:
         return
     st.info(
         "Your sign-in has expired. Sign in again to go on; nothing that was saved is lost."
-        if st.user.is_logged_in
+        if _signed_in()
         else "Sign in to see the memories of this dashboard.",
         icon=":material/lock:",
     )
@@ -106,6 +114,14 @@ def keep_name() -> None:
     """Keep what was typed for the rest of the session; first thing in a callback that writes."""
     if not login_is_on() and "name_choice" in st.session_state:
         st.session_state[NAME] = " ".join(str(st.session_state["name_choice"]).split())
+
+
+def _unreadable() -> bool:
+    return not st.secrets.load_if_toml_exists() and any(Path(name).is_file() for name in st.get_option("secrets.files"))
+
+
+def _signed_in() -> bool:
+    return st.user.get("is_logged_in") is True
 
 
 def _expired() -> bool:

@@ -186,7 +186,7 @@ def test_role_that_went_between_drawing_and_click_decides_nothing(
 def test_batch_gets_one_reason_and_a_row_each(open_page: OpenPage, own: Store, log: str) -> None:
     # On 12 June 2025 eight memories of the travel log fell at one instant (README of the data); all came back later.
     at = open_page("audit/archive", run=log, as_of="2025-06-12", fell="batch", verb="reactivate")
-    assert "8 memories are in the archive" not in words(at)
+    assert len(next(frame.value for frame in at.dataframe if "would_prevent" in frame.value)) == 8
     batch = next(box for box in at.checkbox if "7 others that fell at the same instant" in box.label)
     batch.set_value(True).run()
     assert at.button(key="decide_save").label == "Save 8 decisions"
@@ -244,3 +244,40 @@ def test_unknown_verb_in_a_link_opens_nothing(open_page: OpenPage, simulation: s
     at = open_page("audit/archive", run=simulation, show="all", precedent=CONVENTIONAL, verb="explode")
     assert not [button for button in at.button if button.key == "decide_save"]
     assert "verb" not in at.query_params
+
+
+def test_preview_beside_a_decision_that_stands(open_page: OpenPage, own: Store, log: str) -> None:
+    seat = queries.precedents(own, log, subject="u-mara", key="seat").set_index("value")
+    aisle = seat.loc["aisle", "id"]
+    record(own, DecisionRequest(log, aisle, Action.CONFIRM, Category.OBSOLETE, "It was right."), BO)
+    at = open_page("audit/archive", run=log, show="all", precedent=aisle, verb="reactivate")
+    assert "Active again, aisle would have stood" in words(at)
+
+
+def test_as_of_a_day_names_the_day(open_page: OpenPage, log: str) -> None:
+    assert "On 12 June 2025: 19 memories are in the archive" in words(
+        open_page("audit/archive", run=log, as_of="2025-06-12")
+    )
+
+
+def test_every_page_shows_the_life_after_the_decision(open_page: OpenPage, own: Store, simulation: str) -> None:
+    record(
+        own,
+        DecisionRequest(
+            simulation, CONVENTIONAL, Action.REACTIVATE, Category.POLICY, "A rule of the house.", pinned=True
+        ),
+        BO,
+    )
+    at = open_page("explore/lifecycle", run=simulation, precedent=CONVENTIONAL)
+    assert "back since task 81 by decision" in words(at)
+    figure = json.loads(at.get("plotly_chart")[0].proto.spec)
+    assert any(note.get("name") == "decision" for note in figure["layout"]["annotations"])
+    decided = next(
+        step for step in queries.transitions(own, simulation, CONVENTIONAL).itertuples() if step.rule == "decided"
+    )
+    at = open_page("explore/lifecycle", run=simulation, precedent=CONVENTIONAL, transition=decided.transition_id)
+    assert "Made active again at task 81 by a decision of Bo" in words(at)
+    means = cache.success(simulation).set_index(["method", "phase"])["mean"]
+    by_hand = queries.episodes(own, simulation, "tepa")
+    by_hand = by_hand[by_hand["phase"] == "reversal"]["success"].mean()
+    assert means["tepa", "reversal"] == pytest.approx(by_hand)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -13,13 +14,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tepa_core.experiment import RunSpec, run
+from tepa_core.fact_runs import run_fact_file
 from tepa_core.lifecycle import Ledger, Thresholds
-from tepa_core.store import Store, queries, save_run
+from tepa_core.store import Store, precedent_id, queries, save_run
 from tepa_core.store.settings import settings
 from tepa_core.ui import cache
 
 OpenPage = Callable[..., AppTest]
 PAGE = "explore/thresholds"
+ROOT = Path(__file__).parents[2]
 
 
 def words(at: AppTest) -> str:
@@ -139,15 +142,12 @@ def test_the_impact_on_the_travel_log_is_exactly_what_differs(
     open_page: OpenPage, log: str, store: Store, impact: pd.DataFrame
 ) -> None:
     at = open_page(PAGE, run=log, theta_rec="0.2")
-    frame = at.dataframe(key="impact").value if False else at.dataframe[0].value
+    frame = at.dataframe[0].value
     found = {parse_qs(link.partition("?")[2])["precedent"][0] for link in frame["lifecycle"]}
-    places = {name: cache.place_of(log, name) for name in found}
-    assert None not in places.values()
-    rows = queries.precedents(store, log).set_index("id").loc[sorted(found)]
-    assert len(frame) == len(impact)
-    spelled = set(zip(impact["subject"], impact["key_id"], strict=True))
-    assert {(place[2], place[3]) for place in places.values() if place} == spelled
-    assert sorted(rows["subject"]) == sorted(impact["subject"])
+    names = zip(impact["subject"], impact["key_id"], impact["value_id"], strict=True)
+    assert found == {precedent_id("", 0, *name) for name in names}
+    assert len(frame) == len(found)
+    rows = queries.precedents(store, log).set_index("id")
     in_archive = {name for name in found if rows.loc[name, "state"] == "revoked"}
     linked = {parse_qs(link.partition("?")[2])["precedent"][0] for link in frame["archive"] if link}
     assert linked == in_archive
@@ -280,3 +280,10 @@ def test_figure_4b_reads_from_the_curves(own_database: object, open_page: OpenPa
         assert slider(told, name)["note"].startswith("Flat: ")
     window = dict(zip(slider(told, "n_rec")["grid"], told["sweeps"]["n_rec"]["metrics"]["success"], strict=True))
     assert (window[3][-1] - window[5][-1]) / (high - low) > 0.15
+
+
+def test_a_fact_run_gets_a_sentence_and_a_way_on(own_database: object, open_page: OpenPage) -> None:
+    run_id = run_fact_file(cache.store(), ROOT / "data" / "facts_small.json", orders=1).run_id
+    at = open_page(PAGE, run=run_id)
+    assert "a fact run is neither" in words(at)
+    assert not at.get("bidi_component")

@@ -1,7 +1,7 @@
 """Measure how soon the thresholds page answers: while a slider is dragged, and after it is let go.
 
-Run by hand against a dashboard that is running: ``python tests/e2e/measure_thresholds.py http://127.0.0.1:8501``. The
-browser test of the same page uses `measure` with wider limits, because it shares its machine with other tests.
+Run by hand against a dashboard that is running: ``python tests/e2e/measure_thresholds.py http://127.0.0.1:8501 [RUN]``.
+The browser test of the same page uses `measure` with wider limits, because it shares its machine with other tests.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ def count_messages(page: Page) -> list[int]:
     return sent
 
 
-def main(address: str) -> int:
-    """Open the page, drag a slider five times, and write what it took as JSON."""
+def main(address: str, run: str = "") -> int:
+    """Open the page (of a run, or of the newest), drag five sliders, and write what it took as JSON."""
     program = shutil.which("chromium")
     if program is None:
         sys.stderr.write("Install chromium first.\n")
@@ -156,7 +156,7 @@ def main(address: str) -> int:
         browser = playwright.chromium.launch(executable_path=program, args=list(SWITCHES))
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         messages = count_messages(page)
-        page.goto(f"{address}/thresholds")
+        page.goto(f"{address}/thresholds" + (f"?run={run}" if run else ""))
         page.locator(".th-plot .main-svg").first.wait_for(timeout=60_000)
         page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
         for slider, end in (("theta_rec", 0.1), ("n_rec", 0.6), ("theta_pro", 0.9), ("theta_rec", 0.6), ("n_min", 0.8)):
@@ -166,4 +166,4 @@ def main(address: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8501"))
+    sys.exit(main(*(sys.argv[1:] or ["http://127.0.0.1:8501"])))

@@ -626,9 +626,9 @@ class Board {
     if (!this.isPaper(pinned.values)) traces.push(spot("pinned", pinned.metrics, { symbol: "square-open", color: GREY }));
     traces.push(spot("this setting", sample.metrics, { symbol: "circle", color: BLUE }));
     const layout = {
-      xaxis: { title: { text: "Delay until an outdated value is revoked (tasks)" }, rangemode: "tozero" },
+      xaxis: { title: { text: "Delay of revoking an outdated value (tasks)" }, rangemode: "tozero" },
       yaxis: { title: { text: "Wrong revocations (per seed)" }, rangemode: "tozero" },
-      legend: { orientation: "h", x: 0, y: -0.22, yanchor: "top" },
+      legend: { orientation: "h", x: 0, y: this.plot.clientHeight < 420 ? -0.34 : -0.22, yanchor: "top" },
     };
     return [traces, layout, "Over all tasks. Down and to the left is better: revoked sooner, and wrongly less often."];
   }
