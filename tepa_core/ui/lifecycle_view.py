@@ -39,11 +39,11 @@ def evidence_table(life: KeyLife) -> pd.DataFrame:
     """List the evidence on a key for people, in the order of the rule; columns without content are left out."""
     items = life.items
     log = life.info.is_log
+    clock = "when" if log else "fact" if life.info.is_facts else "task"
+    occurred = pd.to_datetime(items["occurred"], unit="us", utc=True) if log else items["occurred"]
     table = pd.DataFrame(
         {
-            "when" if log else "fact" if life.info.is_facts else "task": pd.to_datetime(items["occurred"], unit="us", utc=True)
-            if log
-            else items["occurred"],
+            clock: occurred,
             "value": items["original"],
             "says": items["supports"].map({True: "supports it", False: "refutes it"}),
             "sentence": items["text"],
