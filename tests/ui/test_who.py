@@ -68,7 +68,7 @@ def test_others_only_read(sign_in: SignIn, claims: dict[str, Any]) -> None:
     assert sign_in(**claims).role is Role.VIEWER
 
 
-@pytest.mark.parametrize("exp", [0, time.time() - 1, None, "tomorrow"])
+@pytest.mark.parametrize("exp", [0, time.time() - 1, None, "tomorrow"], ids=["1970", "just now", "never", "no number"])
 def test_token_that_has_expired_or_never_says_so_is_nobody(sign_in: SignIn, exp: Any) -> None:
     assert sign_in(email="ana@house.example", sub="1", exp=exp) == Actor("", False, Role.VIEWER)
 
