@@ -59,9 +59,9 @@ RULE_WORDS: Mapping[str, str] = MappingProxyType(
 """What each rule says, for the hover box of a transition."""
 
 POINTS_PER_VALUE = 1500
-POINTS_OF_LINES = 6000
+POINTS_OF_LINES = 3600
 FEW_VALUES = 3
-TICKS_PER_KIND = 700
+TICKS_PER_KIND = 400
 LETTERED_TRANSITIONS = 60
 FINEST_SPAN = 1 / 800
 LETTERED_SPANS = 150
