@@ -72,7 +72,8 @@ def headline(tally: pd.DataFrame) -> list[str]:
         )
         sentences.append(f"{row.table}: {row.within} of {row.measured}; {why}.")
     sentences.append(
-        "A number agrees when it lies in our 95 % interval widened by 0.03. No method has a setting of its own; two choices where the paper is silent are named in the README."
+        "A number agrees when it lies in our 95 % interval widened by 0.03. No method has a setting of its own; "
+        "two choices where the paper is silent are named in the README."
     )
     return sentences
 
