@@ -17,7 +17,7 @@ import pandas as pd
 
 from tepa_core import __version__
 from tepa_core.decisions import in_effect
-from tepa_core.experiment import FactResult, RunResult
+from tepa_core.experiment import FactResult, FactSpec, RunResult, RunSpec
 from tepa_core.lifecycle import Thresholds
 from tepa_core.methods import METHODS, thresholds_of
 from tepa_core.store.connection import Store
@@ -85,6 +85,17 @@ def _name(cursor: duckdb.DuckDBPyConnection, run_id: str) -> str | None:
     return None if row is None else str(row[0])
 
 
+def _keep_evidence(
+    cursor: duckdb.DuckDBPyConnection, run_id: str, evidence: pd.DataFrame, spec: RunSpec | FactSpec
+) -> None:
+    """Store what the methods with a lifecycle learned from, and the lives that follow from it."""
+    rows = evidence_rows(evidence)
+    insert(cursor, "evidence", run_id, rows)
+    for method in spec.methods:
+        if METHODS[method].lifecycle:
+            derive(cursor, run_id, rows[rows["method"] == method], thresholds_of(method, spec.thresholds))
+
+
 def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
     """Store a finished simulation with its precedents; the same spec replaces itself, and keeps its decisions.
 
@@ -95,7 +106,6 @@ def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
     """
     spec = result.spec
     run_id = spec.run_id
-    evidence = evidence_rows(result.evidence)
     with store.write() as cursor:
         name = name or _name(cursor, run_id) or f"{spec.stream_spec.title}, {spec.seeds} seeds"
         decisions = in_effect(read_decisions(cursor, run_id))
@@ -120,12 +130,8 @@ def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
         insert(cursor, "phase", run_id, result.phases.rename(columns={"start": "start_at", "end": "end_at"}))
         insert(cursor, "episode", run_id, result.episodes)
         insert(cursor, "truth", run_id, result.truth.rename(columns={"start": "start_at", "end": "end_at"}))
-        insert(cursor, "evidence", run_id, evidence)
         insert(cursor, "trial", run_id, result.trials)
-        for method in spec.methods:
-            if METHODS[method].lifecycle:
-                lane = evidence[evidence["method"] == method]
-                derive(cursor, run_id, lane, thresholds_of(method, spec.thresholds))
+        _keep_evidence(cursor, run_id, result.evidence, spec)
         for method, seed in sorted({(place.method, place.seed) for place in decided}):
             replay_lane(cursor, spec, run_id, method, seed, decisions)
     return run_id
@@ -144,7 +150,6 @@ def save_facts(store: Store, result: FactResult, facts: int, name: str | None = 
     """
     spec = result.spec
     run_id = spec.run_id
-    evidence = evidence_rows(result.evidence)
     asked = int(result.questions["t"].max()) + 1
     with store.write() as cursor:
         name = name or _name(cursor, run_id) or f"Facts of {spec.name}"
@@ -170,11 +175,7 @@ def save_facts(store: Store, result: FactResult, facts: int, name: str | None = 
         insert(cursor, "episode", run_id, result.episodes.assign(t=result.episodes["t"] + facts))
         insert(cursor, "question", run_id, result.questions.assign(t=result.questions["t"] + facts))
         insert(cursor, "attribution", run_id, result.attribution)
-        insert(cursor, "evidence", run_id, evidence)
-        for method in spec.methods:
-            if METHODS[method].lifecycle:
-                lane = evidence[evidence["method"] == method]
-                derive(cursor, run_id, lane, thresholds_of(method, spec.thresholds))
+        _keep_evidence(cursor, run_id, result.evidence, spec)
     return run_id
 
 
