@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import Draws, Grid, RunSpec, one_dimensional, sweep
 from tepa_core.lifecycle import EncodedLog, Ledger, Thresholds, encode, replay
 from tepa_core.logs import import_log
@@ -154,7 +155,7 @@ def _import_seconds(log: DriftLog) -> float:
             rows = csv.writer(file)
             rows.writerow(["ts", "key", "value"])
             rows.writerows(zip(range(_EPOCH, _EPOCH + len(keys)), keys, values, strict=True))
-        with Store(Path(folder) / "bench.duckdb") as store:
+        with Store(Path(folder) / "bench.duckdb", PROGRAM) as store:
             began = time.perf_counter()
             import_log(store, path)
             return time.perf_counter() - began

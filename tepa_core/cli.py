@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import getpass
 import json
 import math
 import os
@@ -178,7 +179,7 @@ def _run(options: argparse.Namespace) -> Report:
             world=world,
             fallback=options.fallback,
         )
-    with Store(_path(options)) as store:
+    with _writing(options) as store:
         with _progress() as progress:
             result = run(spec, progress)
         run_id = save_run(store, result, options.name)
@@ -210,7 +211,7 @@ def _run_facts(options: argparse.Namespace) -> Report:
         raise RefusedError(
             f"a fact run has no --{given[0].replace('_', '-')}; it has --file, --orders, --answerer and --set"
         )
-    with Store(_path(options)) as store, _progress() as progress, _bad_input():
+    with _writing(options) as store, _progress() as progress, _bad_input():
         done = run_fact_file(
             store,
             Path(options.file),
@@ -371,7 +372,7 @@ def _runs(options: argparse.Namespace) -> Report:
 
 
 def _delete(options: argparse.Namespace) -> Report:
-    with Store(_path(options)) as store:
+    with _writing(options) as store:
         info = queries.run_info(store, options.run)
         delete_run(store, info.run_id)
     return Report({"deleted": info.run_id}, f"Deleted {info.run_id} ({info.name})")
@@ -386,7 +387,7 @@ def _import(options: argparse.Namespace) -> Report:
         mapping = ColumnMapping((), options.key_template, options.tz)
     with _bad_input():
         thresholds = PRESETS[options.preset].changed(_pairs(options.set, "--set"))
-    with Store(_path(options)) as store, _progress() as progress:
+    with _writing(options) as store, _progress() as progress:
         found = import_log(
             store,
             options.file,
@@ -426,7 +427,7 @@ def _import_archive(options: argparse.Namespace) -> Report:
             "and --name out"
         )
     began = time.perf_counter()
-    with Store(_path(options)) as store:
+    with _writing(options) as store:
         run_id = import_archive(store, options.file)
         info, states = queries.run_info(store, run_id), queries.state_counts(store, run_id)
         decisions, rejected = len(decisions_of(store, run_id)), queries.issues(store, run_id)
@@ -492,9 +493,7 @@ def _explain(options: argparse.Namespace) -> Report:
 
 def _decide(options: argparse.Namespace) -> Report:
     action = Action(options.action)
-    # Nobody vouches for a name that was typed.
-    actor = Actor(options.reviewer, authenticated=False, role=Role.REVIEWER)
-    with Store(_path(options)) as store:
+    with _writing(options, options.reviewer) as store:
         info = queries.run_info(store, options.run)
         request = DecisionRequest(
             info.run_id,
@@ -514,7 +513,7 @@ def _decide(options: argparse.Namespace) -> Report:
             content |= {"decision_id": None, "version": found.version, "at": _at(info, found.effective_at)}
             head = f"Nothing was saved. Version {found.version}; with --expect-version it is refused if that changes."
         else:
-            decision = record(store, dataclasses.replace(request, effect=effect), actor)
+            decision = record(store, dataclasses.replace(request, effect=effect))
             content |= {
                 "decision_id": decision.decision_id,
                 "version": decision.version,
@@ -559,11 +558,10 @@ def _at(info: RunInfo, stored: int) -> int | pd.Timestamp:
 def _ledger(options: argparse.Namespace) -> Report:
     if (options.redact is None) != (options.reviewer is None):
         raise RefusedError("--redact needs the name of who redacts, and nothing else does: use both or neither")
-    with Store(_path(options)) as store:
+    with _writing(options, options.reviewer) as store:
         info = queries.run_info(store, options.run)
         if options.redact is not None:
-            actor = Actor(options.reviewer, authenticated=False, role=Role.REVIEWER)
-            redact_reason(store, info.run_id, options.redact, actor)
+            redact_reason(store, info.run_id, options.redact)
         decisions = decisions_of(store, info.run_id)
         check = verify_ledger(store, info.run_id)
         named = queries.precedents(store, info.run_id).set_index("id")[["subject", "key", "value"]]
@@ -741,7 +739,7 @@ def _reproduce(options: argparse.Namespace) -> Report:
         raise RefusedError(
             f"{facts} is no folder; --facts names the one with factconsolidation_sh_6k.json and the like"
         )
-    with Store(_path(options)) as store, _progress() as progress:
+    with _writing(options) as store, _progress() as progress:
         rows, elapsed = reproduce(store, options.seeds, progress, facts=facts)
     measured = rows["within"].notna()
     within = rows["within"].fillna(False).astype(bool)
@@ -811,6 +809,18 @@ def _app(options: argparse.Namespace) -> Report:
 
 def _path(options: argparse.Namespace) -> Path:
     return options.db or default_path()
+
+
+def _writing(options: argparse.Namespace, name: str | None = None) -> Store:
+    """Open the database for whoever runs this command: who can, owns the file, and nobody vouches for the name."""
+    return Store(_path(options), Actor(name or _account(), authenticated=False, role=Role.REVIEWER))
+
+
+def _account() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "command line"
 
 
 def _lane(info: RunInfo, method: str | None) -> str:

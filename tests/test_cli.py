@@ -17,6 +17,7 @@ import pytest
 
 from tepa_core import cli
 from tepa_core.bench import Fact
+from tepa_core.decisions import PROGRAM
 from tepa_core.importers import canonical
 from tepa_core.lifecycle import Thresholds
 from tepa_core.store import Store, queries
@@ -198,7 +199,7 @@ def test_settings_take_several_and_repeat(tmp_path: Path) -> None:
         *("run", "controlled", "--seeds", "1", "--methods", "tepa", "--set", "theta_rev=0.4", "n_rec=4"),
         *("--set", "theta_pro=0.7", "--world", "light_flip=0", "tasks_per_phase=5"),
     )
-    with Store(tmp_path / "a.duckdb") as store:
+    with Store(tmp_path / "a.duckdb", PROGRAM) as store:
         info = queries.run_info(store, found["run_id"])
     assert info.thresholds == Thresholds(theta_rev=0.4, n_rec=4, theta_pro=0.7)
     assert info.spec["world"] == {"light_flip": 0, "tasks_per_phase": 5}
@@ -597,7 +598,7 @@ def test_stdout_of_a_process_is_one_json_object(tmp_path: Path) -> None:
 
 def test_a_second_process_is_told_which_file_is_open(tmp_path: Path) -> None:
     path = tmp_path / "held.duckdb"
-    with Store(path):
+    with Store(path, PROGRAM):
         done = process("runs", "--json", "--db", str(path))
     assert done.returncode == 2
     assert done.stdout == ""

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tepa_core import cli
+from tepa_core.decisions import PROGRAM
 from tepa_core.store import Store
 from tests.test_cli import ask, refusal
 
@@ -129,7 +130,7 @@ def test_verify_names_what_was_changed_and_exits_with_1(
     assert ask(db, "ledger", run_id, "--redact", "1", "--reviewer", "bo")["redacted"] == [
         "The reason of decision 1 was redacted."
     ]
-    with Store(db) as store, store.write() as cursor:
+    with Store(db, PROGRAM) as store, store.write() as cursor:
         cursor.execute("DELETE FROM decision WHERE number = 2")
     assert cli.main(["ledger", run_id, "--verify", "--json", "--db", str(db)]) == 1
     found = json.loads(capsys.readouterr().out)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import FACT_METHODS, AnswerError, FactSpec, spec_from_dict
 from tepa_core.experiment.answer_backends import BASE_URL_VARIABLE, MODEL_VARIABLE
 from tepa_core.fact_runs import FactFileError, planned, run_fact_file, run_facts_and_keep
@@ -27,7 +28,7 @@ NUMBERED = (
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "facts.duckdb") as opened:
+    with Store(tmp_path / "facts.duckdb", PROGRAM) as opened:
         yield opened
 
 

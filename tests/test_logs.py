@@ -4,6 +4,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.importers import ColumnMapping, ImportRefused
 from tepa_core.lifecycle import PRESETS, Thresholds
 from tepa_core.logs import import_log, preview
@@ -19,7 +20,7 @@ ts,user,key,value,outcome
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "audit.duckdb") as opened:
+    with Store(tmp_path / "audit.duckdb", PROGRAM) as opened:
         yield opened
 
 

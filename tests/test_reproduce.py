@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from tepa_core import reproduce
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import OVERALL
 from tepa_core.reported import ABLATION, COST, DRIFT, FACT_FILES, FACTS, NOISE, PAIRED, PREFERENCE, ROWS, open_choice
 from tepa_core.store import Store, queries
@@ -34,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with Store(tmp_path_factory.mktemp("reproduce") / "paper.duckdb") as store:
+    with Store(tmp_path_factory.mktemp("reproduce") / "paper.duckdb", PROGRAM) as store:
         yield store
 
 
@@ -167,7 +168,7 @@ class TestRuns:
 
     def test_a_broken_fact_file_leaves_the_other_runs_stored(self, tmp_path: Path) -> None:
         (tmp_path / "factconsolidation_sh_6k.json").write_text('{"context": 3}')
-        with Store(tmp_path / "own.duckdb") as store:
+        with Store(tmp_path / "own.duckdb", PROGRAM) as store:
             for name, spec in reproduce.specs(SEEDS).items():
                 if name != "n_rec = 5":
                     with store.write() as cursor:
@@ -319,7 +320,7 @@ def test_reproduce_runs_and_measures_with_progress(
 def test_published_facts_give_their_known_truths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("facts SH-6k", "facts SH-32k", "facts SH-262k")
     monkeypatch.setattr(reproduce, "specs", lambda seeds: {})
-    with Store(tmp_path / "facts.duckdb") as store:
+    with Store(tmp_path / "facts.duckdb", PROGRAM) as store:
         rows = reproduce.table(store, reproduce.ensure_runs(store, facts=PUBLISHED), facts=PUBLISHED)
     ours = rows.set_index(["run", "method"])["ours"]
     # Newest wins in 100, 98 and 97 of 100 questions; a coin on the 74 conflicted questions of SH-6k gives 63.

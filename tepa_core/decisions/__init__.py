@@ -14,6 +14,7 @@ from tepa_core.decisions.chain import (
 from tepa_core.decisions.effect import LogEffect, Standing, changed_transitions, log_effect
 from tepa_core.decisions.model import (
     DEFAULT_CATEGORY,
+    PROGRAM,
     Action,
     Actor,
     Category,
@@ -22,6 +23,7 @@ from tepa_core.decisions.model import (
     PermissionRefused,
     Role,
     StaleVersion,
+    check_may_write,
     in_effect,
     initials,
     reason_in_words,
@@ -32,6 +34,7 @@ __all__ = [
     "DEFAULT_CATEGORY",
     "EMPTY",
     "NO_HASH",
+    "PROGRAM",
     "Action",
     "Actor",
     "Category",
@@ -44,6 +47,7 @@ __all__ = [
     "StaleVersion",
     "Standing",
     "changed_transitions",
+    "check_may_write",
     "content_hash",
     "in_effect",
     "initials",

@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from tepa_core.lifecycle import Verdict
 
@@ -60,11 +60,52 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts. ``authenticated`` is False for a name that was merely typed."""
+    """Who acts.
+
+    Attributes
+    ----------
+    name
+        As a login vouches for it, or as typed; empty when nobody is known.
+    authenticated
+        False for a name that was merely typed.
+    role
+        What the person may do.
+    until
+        When the sign-in ends, in seconds since 1970 UTC; None where nothing ends.
+    """
 
     name: str
     authenticated: bool
     role: Role
+    until: float | None = None
+
+
+#: The program itself: it makes the first run of a new database, which nobody asked for.
+PROGRAM: Final = Actor("the program", authenticated=True, role=Role.REVIEWER)
+
+
+def check_may_write(actor: Actor | None, now: float) -> None:
+    """Refuse whoever may not change what is stored.
+
+    Parameters
+    ----------
+    actor
+        Who acts; None when nobody was named.
+    now
+        Seconds since 1970 UTC.
+
+    Raises
+    ------
+    PermissionRefused
+        If nobody is named, the person is no reviewer, or the sign-in has ended.
+    """
+    if actor is not None and actor.until is not None and actor.until <= now:
+        raise PermissionRefused("Your sign-in has expired. Sign in again and repeat it; nothing was saved.")
+    if actor is None or actor.role is not Role.REVIEWER:
+        who = actor.name if actor is not None and actor.name else "Whoever is not signed in"
+        raise PermissionRefused(
+            f"{who} may look but not change anything; ask for the role of a reviewer. Nothing was saved."
+        )
 
 
 class DecisionRefused(ValueError):  # noqa: N818 - it names what happens, and is shown to people
@@ -72,7 +113,7 @@ class DecisionRefused(ValueError):  # noqa: N818 - it names what happens, and is
 
 
 class PermissionRefused(DecisionRefused):
-    """The person may not do this."""
+    """The person may not do this; the message says why. Nothing was written."""
 
 
 class StaleVersion(DecisionRefused):

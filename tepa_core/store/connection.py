@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import duckdb
 
+from tepa_core.decisions import Actor, check_may_write
 from tepa_core.store.migrate import migrate
 
 #: Names the database file; else `DEFAULT_PATH` under the working folder.
@@ -27,13 +31,23 @@ def default_path() -> Path:
     return Path(os.environ.get(PATH_VARIABLE) or DEFAULT_PATH)
 
 
+@dataclass(slots=True)
+class _Writes:
+    """What all handles on one open database share: one write at a time, and how many there were."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    done: int = 0
+
+
 class Store:
-    """An open database.
+    """A handle on an open database. It reads; who may write is asked of the one that it acts for.
 
     Parameters
     ----------
     path
         File to open; made with its folder when absent.
+    actor
+        Whom it acts for; left out, it can only read. `acting` gives a handle for somebody else.
 
     Raises
     ------
@@ -41,11 +55,10 @@ class Store:
         If another process holds the file, it is no database of this program, or it cannot be made.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, actor: Actor | None = None) -> None:
         self.path = path
-        #: Counts what was written: an answer kept under it is never older than the question.
-        self.generation = 0
-        self._writing = threading.Lock()
+        self.actor = actor
+        self._writes = _Writes()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = duckdb.connect(str(path))
@@ -59,7 +72,7 @@ class Store:
         except (duckdb.Error, OSError) as error:
             raise StoreError(f"{path} cannot be opened as a database: {_first_line(error)}") from None
         try:
-            with self.write() as cursor:
+            with self._transaction() as cursor:
                 changed = migrate(cursor)
             if changed:
                 self._connection.execute("CHECKPOINT")
@@ -80,10 +93,45 @@ class Store:
         finally:
             cursor.close()
 
+    @property
+    def generation(self) -> int:
+        """How often was written: an answer kept under it is never older than the question."""
+        return self._writes.done
+
+    def acting(self, actor: Actor) -> Store:
+        """Return a handle on the same open database that acts for somebody."""
+        handle = copy.copy(self)
+        handle.actor = actor
+        return handle
+
+    def permit(self) -> Actor:
+        """Return who acts, before long work whose end is a write.
+
+        Raises
+        ------
+        PermissionRefused
+            If whoever acts may not write.
+        """
+        check_may_write(self.actor, time.time())
+        assert self.actor is not None  # noqa: S101 - it was checked in the line before
+        return self.actor
+
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Give a cursor inside a transaction: committed at the end, or nothing of it is kept."""
-        with self._writing, self.read() as cursor:
+        """Give a cursor inside a transaction: committed at the end, or nothing of it is kept.
+
+        Raises
+        ------
+        PermissionRefused
+            If whoever acts may not write.
+        """
+        self.permit()
+        with self._transaction() as cursor:
+            yield cursor
+
+    @contextmanager
+    def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._writes.lock, self.read() as cursor:
             cursor.begin()
             try:
                 yield cursor
@@ -91,7 +139,7 @@ class Store:
                 cursor.rollback()
                 raise
             cursor.commit()
-            self.generation += 1
+            self._writes.done += 1
 
     def close(self) -> None:
         """Close the file, so that another process can open it."""

@@ -27,8 +27,6 @@ from tepa_core.decisions import (
     Category,
     Decision,
     DecisionRefused,
-    PermissionRefused,
-    Role,
     StaleVersion,
     in_effect,
     linked,
@@ -221,7 +219,7 @@ def examine(store: Store, request: DecisionRequest) -> Examined:
             cursor.rollback()
 
 
-def record(store: Store, request: DecisionRequest, actor: Actor) -> Decision:
+def record(store: Store, request: DecisionRequest) -> Decision:
     """Take a decision: append it to the ledger and make everything anew that follows from it.
 
     In a log the key's evidence is replayed with the decisions in effect. In a simulation the agent plays its seed again
@@ -235,7 +233,7 @@ def record(store: Store, request: DecisionRequest, actor: Actor) -> Decision:
     Raises
     ------
     PermissionRefused
-        If the actor is no reviewer.
+        If whoever acts may not write.
     StaleVersion
         If the precedent is no longer as it was looked at; it says what changed.
     DecisionRefused
@@ -243,7 +241,7 @@ def record(store: Store, request: DecisionRequest, actor: Actor) -> Decision:
     UnknownRunError, UnknownPrecedentError
         If there is no such run or precedent.
     """
-    _check_actor(actor)
+    actor = _reviewer(store)
     _check_words(request)
     with store.write() as cursor:
         info = queries.run_info(store, request.run_id)
@@ -288,19 +286,19 @@ def record(store: Store, request: DecisionRequest, actor: Actor) -> Decision:
     return decision
 
 
-def redact_reason(store: Store, run_id: str, number: int, actor: Actor) -> Decision:
+def redact_reason(store: Store, run_id: str, number: int) -> Decision:
     """Remove the words of a decision for good; the chain still holds, and verification says that they are gone.
 
     Raises
     ------
     PermissionRefused
-        If the actor is no reviewer.
+        If whoever acts may not write.
     DecisionRefused
         If there is no such decision.
     UnknownRunError
         If there is no such run.
     """
-    _check_actor(actor)
+    _reviewer(store)
     queries.run_info(store, run_id)
     with store.write() as cursor:
         found = [decision for decision in read_decisions(cursor, run_id) if decision.number == number]
@@ -312,13 +310,11 @@ def redact_reason(store: Store, run_id: str, number: int, actor: Actor) -> Decis
     return redacted(found[0])
 
 
-def _check_actor(actor: Actor) -> None:
+def _reviewer(store: Store) -> Actor:
+    actor = store.permit()
     if not actor.name.strip() or len(actor.name) > MAX_NAME:
         raise DecisionRefused(f"A decision needs the name of a reviewer, of at most {MAX_NAME} letters; type yours.")
-    if actor.role is not Role.REVIEWER:
-        raise PermissionRefused(
-            f"{actor.name} may look but not decide; ask for the role of a reviewer. Nothing was saved."
-        )
+    return actor
 
 
 def _check_words(request: DecisionRequest) -> None:

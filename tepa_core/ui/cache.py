@@ -16,7 +16,7 @@ import pandas as pd
 import streamlit as st
 
 from tepa_core import reproduce
-from tepa_core.decisions import Decision
+from tepa_core.decisions import PROGRAM, Decision
 from tepa_core.experiment import (
     OVERALL,
     REFERENCE,
@@ -66,7 +66,7 @@ def _first_run_lock(path: str) -> threading.Lock:
 
 
 def store() -> Store:
-    """Return the open database of this process.
+    """Return the open database of this process, for reading; `tepa_core.ui.who.writing` writes.
 
     Raises
     ------
@@ -106,7 +106,8 @@ def ensure_first_run(progress: Progress) -> None:
     database = store()
     with _first_run_lock(str(database.path)):
         if queries.runs(database).empty:
-            save_run(database, run(RunSpec.build("controlled"), progress))
+            # Nobody asked for it, so it is the program itself that acts, a viewer's first visit or not.
+            save_run(database.acting(PROGRAM), run(RunSpec.build("controlled"), progress))
             # On a new machine nothing is compiled yet; here a person waits anyway, at a slider nobody should.
             progress(1.0, "Compiling the rule, once")
             run_impact(RunSpec.build("controlled", seeds=1, methods=("tepa",)), Thresholds(theta_rec=0.2))

@@ -18,7 +18,6 @@ from tepa_core.decisions import (
     Category,
     Decision,
     DecisionRefused,
-    Role,
     StaleVersion,
     in_effect,
 )
@@ -418,10 +417,9 @@ def _words(draft: Draft, standing: Sequence[Decision]) -> None:
 def save(draft: Draft, undoes: str | None = None) -> None:
     """Write the decision, or one for each memory of a batch; a callback.
 
-    Who acts is asked here and now, and the store asks for the role again before it writes.
+    Who acts is asked again for each, and the store refuses whoever may not.
     """
     who.keep_name()
-    actor = who.current_actor()
     category = Category(st.session_state[f"category_{draft.action}"])
     reason = st.session_state[_TYPED] = str(st.session_state.get("reason_choice", ""))
     saved, refused = [], []
@@ -440,7 +438,7 @@ def save(draft: Draft, undoes: str | None = None) -> None:
             undoes=undoes,
         )
         try:
-            saved.append(record(cache.store(), request, actor))
+            saved.append(record(who.writing(), request))
         except (DecisionRefused, UnknownPrecedentError) as error:
             refused.append((precedent, error))
             if not isinstance(error, StaleVersion):
@@ -451,11 +449,11 @@ def save(draft: Draft, undoes: str | None = None) -> None:
         st.session_state.pop(_TYPED)
         st.session_state.pop("reason_choice", None)
         _close()
-    st.session_state[_NOTICE] = _outcome(draft, saved, refused, signed_out=actor.role is not Role.REVIEWER)
+    st.session_state[_NOTICE] = _outcome(draft, saved, refused)
 
 
 def _outcome(
-    draft: Draft, saved: Sequence[Decision], refused: Sequence[tuple[str, Exception]], *, signed_out: bool
+    draft: Draft, saved: Sequence[Decision], refused: Sequence[tuple[str, Exception]]
 ) -> tuple[str, str, Action | None]:
     """Say what was saved and what was not: kind, words in Markdown, and the verb to look at again."""
     if not refused:
@@ -472,9 +470,7 @@ def _outcome(
     if len(refused) > 1:
         words += f" And {len(refused) - 1:,} more were refused."
     if saved:
-        words = f"{len(saved):,} of {len(draft.members):,} were saved. {words}"
-    if signed_out:
-        words = "You may not decide: your sign-in has expired or you are not a reviewer. Nothing was saved."
+        words = f"{len(saved):,} of {len(draft.members):,} were saved, the others were not. The first of these: {words}"
     stale = isinstance(refused[0][1], StaleVersion)
     if stale and not saved:
         # The form is closed, so that nothing is saved that was not looked at again.

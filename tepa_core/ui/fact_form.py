@@ -13,13 +13,14 @@ from typing import Any, BinaryIO
 
 import streamlit as st
 
+from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment import FACT_METHODS, AnswerError, ChatBackend
 from tepa_core.experiment.answer_backends import BASE_URL_VARIABLE, KEY_VARIABLE, MODEL_VARIABLE
 from tepa_core.experiment.facts import DETERMINISTIC
 from tepa_core.fact_runs import FactFileError, planned, run_facts_and_keep
 from tepa_core.lifecycle import PRESETS, Thresholds
 from tepa_core.streams import read_fact_file
-from tepa_core.ui import cache, spec_form, state
+from tepa_core.ui import cache, spec_form, state, who
 from tepa_core.ui.widgets import plain_text, progress_into
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -183,7 +184,11 @@ def start(wanted: Wanted) -> None:
         with st.status(f"Asking {what}", expanded=True) as status:
             bar = st.progress(0.0, "Reading the facts")
             try:
-                report = run_facts_and_keep(cache.store(), file, spec, wanted.name.strip() or None, progress_into(bar))
+                report = run_facts_and_keep(who.writing(), file, spec, wanted.name.strip() or None, progress_into(bar))
+            except PermissionRefused as error:
+                status.update(label="The run was not stored", state="error")
+                st.error(plain_text(error, limit=400), icon=":material/block:")
+                return
             except AnswerError as error:
                 status.update(label="The run stopped; nothing of it was stored", state="error")
                 st.error(f"{plain_text(error, limit=600)} Answers given so far are kept and are not asked again.")

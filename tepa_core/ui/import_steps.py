@@ -15,6 +15,7 @@ from zoneinfo import available_timezones
 import pandas as pd
 import streamlit as st
 
+from tepa_core.decisions import PermissionRefused
 from tepa_core.figures.theme import STATE_STYLE
 from tepa_core.importers import (
     FIELDS,
@@ -30,7 +31,7 @@ from tepa_core.importers import (
 )
 from tepa_core.lifecycle import PRESETS
 from tepa_core.logs import ImportReport, import_log
-from tepa_core.ui import badges, cache, state, widgets
+from tepa_core.ui import badges, cache, state, who, widgets
 from tepa_core.ui.widgets import plain_text
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -320,7 +321,7 @@ def load(source: Source, mapping: ColumnMapping | None, preset: str, name: str |
     with source.as_file() as path:
         try:
             report = import_log(
-                cache.store(),
+                who.writing(),
                 path,
                 mapping=mapping,
                 preset=preset,
@@ -329,6 +330,10 @@ def load(source: Source, mapping: ColumnMapping | None, preset: str, name: str |
                 guess=mapping is None,
                 progress=widgets.progress_into(bar),
             )
+        except PermissionRefused as error:
+            bar.empty()
+            st.error(plain_text(error, limit=400), icon=":material/block:")
+            return
         except ImportRefused as refusal:
             bar.empty()
             _refuse(refusal, source, path)

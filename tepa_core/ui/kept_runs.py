@@ -5,9 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment import spec_from_dict
 from tepa_core.store import RunInfo, UnknownRunError, delete_run, rename_run
-from tepa_core.ui import cache, spec_words
+from tepa_core.ui import cache, spec_words, who
 from tepa_core.ui.spec_form import tell, told
 from tepa_core.ui.widgets import plain_text, table
 
@@ -101,17 +102,21 @@ def _loss(info: RunInfo) -> str:
 
 def _rename(run_id: str, key: str) -> None:
     try:
-        rename_run(cache.store(), run_id, st.session_state[key])
+        rename_run(who.writing(), run_id, st.session_state[key])
     except UnknownRunError:
         tell("Not renamed: this run was deleted meanwhile.", done=False)
     except ValueError as error:
-        tell(f"Not renamed: {error}.", done=False)
+        tell(f"Not renamed: {str(error).rstrip('.')}.", done=False)
     else:
         tell("The run has its new name.")
     cache.forget()
 
 
 def _delete(info: RunInfo) -> None:
-    gone = delete_run(cache.store(), info.run_id)
+    try:
+        gone = delete_run(who.writing(), info.run_id)
+    except PermissionRefused as error:
+        tell(f"Not deleted: {error}", done=False)
+        return
     cache.forget()
     tell(f"{info.name} {'is deleted' if gone else 'was deleted already'}. Another run is chosen now.")

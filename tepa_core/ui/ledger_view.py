@@ -13,7 +13,7 @@ from typing import IO, Any
 import pandas as pd
 import streamlit as st
 
-from tepa_core.decisions import Action, Category, Decision, DecisionRefused, StaleVersion, in_effect
+from tepa_core.decisions import Action, Category, Decision, DecisionRefused, PermissionRefused, StaleVersion, in_effect
 from tepa_core.figures import agreement
 from tepa_core.figures.theme import method_label
 from tepa_core.store import RunInfo, UnknownPrecedentError, UnknownRunError
@@ -271,7 +271,7 @@ def _undo(request: DecisionRequest) -> None:
     who.keep_name()
     reason = str(st.session_state.get("undo_reason", ""))
     try:
-        done = record(cache.store(), replace(request, reason=reason), who.current_actor())
+        done = record(who.writing(), replace(request, reason=reason))
     except (DecisionRefused, UnknownPrecedentError, UnknownRunError) as error:
         words = plain_text(error, 600)
         if isinstance(error, StaleVersion):
@@ -313,7 +313,7 @@ def _redact(run_id: str, number: int) -> None:
     who.keep_name()
     st.session_state.pop(_ASKED, None)
     try:
-        redact_reason(cache.store(), run_id, number, who.current_actor())
+        redact_reason(who.writing(), run_id, number)
     except (DecisionRefused, UnknownRunError) as error:
         st.session_state[_NOTICE] = (False, plain_text(error, 400))
     else:
@@ -376,17 +376,14 @@ def _take_in(upload: IO[bytes] | None) -> None:
     if upload is None:
         st.warning("Choose a file first: a zip that this page wrote.")
         return
-    if not who.may_decide():
-        st.error("Your sign-in has expired or you are not a reviewer. Nothing was taken in.", icon=":material/block:")
-        return
     name = Path(str(getattr(upload, "name", "run.zip"))).name
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.zip"
         path.write_bytes(upload.read())
         try:
             with st.spinner("Checking the file and deriving its memories"):
-                run_id = import_archive(cache.store(), path)
-        except ArchiveRefused as error:
+                run_id = import_archive(who.writing(), path)
+        except (ArchiveRefused, PermissionRefused) as error:
             st.error(
                 plain_text(str(error).replace(str(path), name).replace(path.name, name), 400), icon=":material/block:"
             )

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from tepa_core import reproduce
+from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment.facts import ANSWERED, CHAIN_NOT_FOUND, NEVER_STATED, STATE_WRONG
 from tepa_core.figures import heatmap, memory_size, mpi_bars
 from tepa_core.figures.reproduction import beside_reported, noise_curves
@@ -28,7 +29,7 @@ from tepa_core.reported import (
 )
 from tepa_core.streams import STREAMS
 from tepa_core.streams.fact_file import FactFileError
-from tepa_core.ui import cache, cost_view, state
+from tepa_core.ui import cache, cost_view, state, who
 from tepa_core.ui.widgets import figure, plain_text, progress_into, table
 
 DRIFT_STREAMS = ("controlled", "executable", "preference")
@@ -92,6 +93,9 @@ def offer_the_rest(seeds: int, stored: Mapping[str, str]) -> None:
         )
     if not to_make:
         return
+    if not who.may_decide():
+        st.info("A reviewer can make them here.", icon=":material/lock:")
+        return
     wait = "a minute or two" if seeds >= 40 else "less than a minute"
     if not st.button(
         f"Make the {to_make} missing runs",
@@ -104,7 +108,12 @@ def offer_the_rest(seeds: int, stored: Mapping[str, str]) -> None:
     with st.status(f"Making {to_make} runs; this takes {wait}", expanded=True) as status:
         bar = st.progress(0.0, "Starting")
         try:
-            reproduce.ensure_runs(cache.store(), seeds, progress_into(bar))
+            reproduce.ensure_runs(who.writing(), seeds, progress_into(bar))
+        except PermissionRefused as error:
+            status.update(label="Not all runs were made; the finished ones are stored", state="error")
+            st.error(plain_text(error, limit=400), icon=":material/block:")
+            cache.forget()
+            return
         except (FactFileError, OSError) as error:
             status.update(label="Not all runs could be made; the finished ones are stored", state="error")
             st.error(f"{plain_text(error, limit=400)} Correct the file and try again.")

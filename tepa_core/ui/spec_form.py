@@ -10,13 +10,14 @@ from typing import Any
 
 import streamlit as st
 
+from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment import FACT_STREAM, RunSpec, run
 from tepa_core.figures.theme import method_label
 from tepa_core.lifecycle import Thresholds
 from tepa_core.methods import FALLBACKS, METHODS
 from tepa_core.store import save_run
 from tepa_core.streams import STREAMS
-from tepa_core.ui import cache, headline, state
+from tepa_core.ui import cache, headline, state, who
 from tepa_core.ui.widgets import plain_text, progress_into
 
 _NEWS = "run_news"
@@ -174,12 +175,17 @@ def start(spec: RunSpec, name: str) -> None:
         with st.status(f"Running {spec.seeds} seeds of {spec.stream_spec.title}", expanded=True) as status:
             bar = st.progress(0.0, "Drawing the stream")
             try:
+                store = who.writing()
                 result = run(spec, progress_into(bar))
+                save_run(store, result, name.strip() or None)
+            except PermissionRefused as error:
+                status.update(label="The run was not stored", state="error")
+                st.error(plain_text(error, limit=400), icon=":material/block:")
+                return
             except OSError as error:
                 status.update(label="The run failed; nothing was stored", state="error")
                 st.error(f"A file of the stream could not be written or read: {plain_text(error, limit=400)}.")
                 return
-            save_run(cache.store(), result, name.strip() or None)
         cache.forget()
         tell(f"The run is stored, after {result.elapsed:.1f} seconds. It is chosen now.")
     state.follow("run", spec.run_id)

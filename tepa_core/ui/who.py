@@ -19,6 +19,8 @@ from pathlib import Path
 import streamlit as st
 
 from tepa_core.decisions import Actor, Role
+from tepa_core.store import Store
+from tepa_core.ui import cache
 from tepa_core.ui.widgets import plain_text
 
 #: Session key of the typed name. It is no widget's key, so it outlives the widgets that ask for it.
@@ -45,7 +47,21 @@ def current_actor() -> Actor:
     email, subject = _email(), str(st.user.get("sub") or "")
     chosen = (email and email.casefold() in _listed("reviewers")) or subject.casefold() in _listed("reviewer_subjects")
     name = email or subject
-    return Actor(name, authenticated=True, role=Role.REVIEWER if name and chosen else Role.VIEWER)
+    role = Role.REVIEWER if name and chosen else Role.VIEWER
+    return Actor(name, authenticated=True, role=role, until=_until())
+
+
+def writing() -> Store:
+    """Return the database for whoever acts at this very moment.
+
+    Raises
+    ------
+    PermissionRefused
+        If that person may not write, before any work is done; the store asks again at each write.
+    """
+    store = cache.store().acting(current_actor())
+    store.permit()
+    return store
 
 
 def may_decide() -> bool:
@@ -124,10 +140,14 @@ def _signed_in() -> bool:
     return st.user.get("is_logged_in") is True
 
 
-def _expired() -> bool:
-    """Tell whether the token has expired; one that does not say until when it holds has."""
+def _until() -> float:
+    """Return until when the token holds, in seconds since 1970 UTC; one that does not say has expired."""
     until = st.user.get("exp")
-    return not isinstance(until, int | float) or until <= time.time()
+    return float(until) if isinstance(until, int | float) else 0.0
+
+
+def _expired() -> bool:
+    return _until() <= time.time()
 
 
 def _email() -> str:

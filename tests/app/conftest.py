@@ -10,6 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import RunSpec, run
 from tepa_core.logs import import_log
 from tepa_core.store import PATH_VARIABLE, Store, save_run
@@ -26,7 +27,7 @@ OpenPage = Callable[..., AppTest]
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """Make the database once; return its closed file, the simulated run and the log."""
     path = tmp_path_factory.mktemp("prepared") / "pages.duckdb"
-    with Store(path) as store:
+    with Store(path, PROGRAM) as store:
         log = import_log(store, ROOT / "data" / "travel_preferences.csv").run_id
         simulation = save_run(store, run(SPEC), "Six seeds")
     return path, simulation, log
@@ -79,7 +80,7 @@ def own_database(
 @pytest.fixture
 def store(reading: Path) -> Store:
     """Return the open store behind the pages, to recompute from the data what they say."""
-    return cache.store()
+    return cache.store().acting(PROGRAM)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tepa_core.decisions import Action, Actor, Category, Role
+from tepa_core.decisions import PROGRAM, Action, Actor, Category, Role
 from tepa_core.experiment import Override, RunSpec, play
 from tepa_core.experiment.run import setting
 from tepa_core.lifecycle import Verdict
@@ -52,7 +52,7 @@ def everything(store: Store, run: str) -> dict[str, pd.DataFrame]:
 @pytest.fixture
 def own(own_database: Path) -> Store:
     """Return the open store behind the pages, which this test may change."""
-    return cache.store()
+    return cache.store().acting(PROGRAM)
 
 
 def reversal_success(store: Store, run: str, overrides: list[Override]) -> float:
@@ -142,7 +142,9 @@ def test_undo_gives_back_the_exact_state(open_page: OpenPage, own: Store, simula
 
 def test_second_reviewer_is_refused_with_what_changed(open_page: OpenPage, own: Store, simulation: str) -> None:
     at = open_page("audit/archive", run=simulation, show="all", precedent=CONVENTIONAL, verb="reactivate")
-    record(own, DecisionRequest(simulation, CONVENTIONAL, Action.CONFIRM, Category.OBSOLETE, "It was right."), BO)
+    record(
+        own.acting(BO), DecisionRequest(simulation, CONVENTIONAL, Action.CONFIRM, Category.OBSOLETE, "It was right.")
+    )
     save(at)
     (error,) = at.error
     assert "Bo confirmed the revocation of it at" in str(error.value).replace("\\", "")
@@ -249,7 +251,7 @@ def test_unknown_verb_in_a_link_opens_nothing(open_page: OpenPage, simulation: s
 def test_preview_beside_a_decision_that_stands(open_page: OpenPage, own: Store, log: str) -> None:
     seat = queries.precedents(own, log, subject="u-mara", key="seat").set_index("value")
     aisle = seat.loc["aisle", "id"]
-    record(own, DecisionRequest(log, aisle, Action.CONFIRM, Category.OBSOLETE, "It was right."), BO)
+    record(own.acting(BO), DecisionRequest(log, aisle, Action.CONFIRM, Category.OBSOLETE, "It was right."))
     at = open_page("audit/archive", run=log, show="all", precedent=aisle, verb="reactivate")
     assert "Active again, aisle would have stood" in words(at)
 
@@ -262,11 +264,10 @@ def test_as_of_a_day_names_the_day(open_page: OpenPage, log: str) -> None:
 
 def test_every_page_shows_the_life_after_the_decision(open_page: OpenPage, own: Store, simulation: str) -> None:
     record(
-        own,
+        own.acting(BO),
         DecisionRequest(
             simulation, CONVENTIONAL, Action.REACTIVATE, Category.POLICY, "A rule of the house.", pinned=True
         ),
-        BO,
     )
     at = open_page("explore/lifecycle", run=simulation, precedent=CONVENTIONAL)
     assert "back since task 81 by decision" in words(at)

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 from streamlit.testing.v1 import AppTest
 
-from tepa_core.decisions import Action, Actor, Category, Role
+from tepa_core.decisions import PROGRAM, Action, Actor, Category, Role
 from tepa_core.store import Store, delete_run, precedent_id, queries
 from tepa_core.store.archive_file import export_run
 from tepa_core.store.decide import DecisionRequest, record
@@ -31,13 +31,13 @@ def words(at: AppTest) -> str:
 
 def decide(store: Store, run: str, seed: int, action: Action, category: Category, why: str = "Because.") -> None:
     precedent = precedent_id("tepa", seed, "", "read csv", "conventional")
-    record(store, DecisionRequest(run, precedent, action, category, why), BO)
+    record(store.acting(BO), DecisionRequest(run, precedent, action, category, why))
 
 
 @pytest.fixture
 def own(own_database: Path) -> Store:
     """Return the open store behind the pages, which this test may change."""
-    return cache.store()
+    return cache.store().acting(PROGRAM)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_effect_then_and_now(open_page: OpenPage, own: Store, simulation: str) -
         "A rule of the house.",
         effect=cache.preview_of(simulation, CONVENTIONAL, Action.REACTIVATE).effect.as_dict(),
     )
-    record(own, request, BO)
+    record(own.acting(BO), request)
     points = 100 * json.loads(decisions_of(own, simulation)[0].effect)["success"]["reversal"]["difference"]
     at = open_page("audit/decisions", run=simulation)
     assert f"Foreseen when it was taken: success reversal −{-points:.1f}" in words(at)

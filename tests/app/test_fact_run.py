@@ -12,6 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import FACT_METHODS
 from tepa_core.experiment.answer_backends import BASE_URL_VARIABLE, MODEL_VARIABLE
 from tepa_core.fact_runs import planned, run_fact_file
@@ -30,7 +31,7 @@ SMALL, MULTI_HOP = DATA / "facts_small.json", DATA / "facts_small_multihop.json"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str, str]]:
     """A database with both samples run, closed; the single-fact run and the one through several facts."""
     path = tmp_path_factory.mktemp("facts") / "facts.duckdb"
-    with Store(path) as store:
+    with Store(path, PROGRAM) as store:
         ids = [run_fact_file(store, file).run_id for file in (SMALL, MULTI_HOP)]
     yield path, ids[0], ids[1]
     st.cache_data.clear()

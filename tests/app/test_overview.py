@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import RunSpec, run
 from tepa_core.store import Store, queries, save_run
 from tepa_core.ui import cache
@@ -148,7 +149,7 @@ def test_a_seed_that_the_run_has_not_falls_back(open_page: OpenPage, simulation:
 
 @pytest.mark.usefixtures("own_database")
 def test_a_run_without_the_reference_or_a_story_says_so(open_page: OpenPage) -> None:
-    run_id = save_run(cache.store(), run(RunSpec.build("controlled", seeds=1, methods=["append_only"])))
+    run_id = save_run(cache.store().acting(PROGRAM), run(RunSpec.build("controlled", seeds=1, methods=["append_only"])))
     said = words(open_page("explore/overview", run=run_id))
     assert "start one with no_memory" in said
     assert "no story to tell" in said
@@ -156,7 +157,7 @@ def test_a_run_without_the_reference_or_a_story_says_so(open_page: OpenPage) -> 
 
 @pytest.mark.usefixtures("own_database")
 def test_a_single_seed_has_no_interval(open_page: OpenPage) -> None:
-    run_id = save_run(cache.store(), run(RunSpec.build("controlled", seeds=1)))
+    run_id = save_run(cache.store().acting(PROGRAM), run(RunSpec.build("controlled", seeds=1)))
     assert "unknown from one seed" in words(open_page("explore/overview", run=run_id))
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import RunSpec, run
 from tepa_core.store import Store, queries, save_run
 from tepa_core.ui import cache
@@ -135,7 +136,9 @@ def test_without_another_run_it_says_how_to_start_one(open_page: OpenPage, simul
 
 @pytest.mark.usefixtures("own_database")
 def test_another_run_on_the_same_draws_is_paired(open_page: OpenPage, simulation: str, per_seed: pd.DataFrame) -> None:
-    other = save_run(cache.store(), run(RunSpec.build("controlled", seeds=6, fallback="base_policy")), "Base policy")
+    other = save_run(
+        cache.store().acting(PROGRAM), run(RunSpec.build("controlled", seeds=6, fallback="base_policy")), "Base policy"
+    )
     at = open_page("explore/phases", run=simulation, view="runs", against=other)
     said = words(at)
     assert "What differs: fallback candidate here and base_policy there." in said
@@ -153,7 +156,9 @@ def test_another_run_on_the_same_draws_is_paired(open_page: OpenPage, simulation
 
 @pytest.mark.usefixtures("own_database")
 def test_another_run_on_other_seeds_has_no_bounds(open_page: OpenPage, simulation: str) -> None:
-    other = save_run(cache.store(), run(RunSpec.build("controlled", seeds=2, methods=["tepa", "no_memory"])))
+    other = save_run(
+        cache.store().acting(PROGRAM), run(RunSpec.build("controlled", seeds=2, methods=["tepa", "no_memory"]))
+    )
     at = open_page("explore/phases", run=simulation, view="runs", against=other)
     assert "so seeds cannot be paired" in words(at)
     assert shown_table(at, "there")["from"].isna().all()

@@ -9,6 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import RunSpec, run
 from tepa_core.fact_runs import run_fact_file
 from tepa_core.store import PATH_VARIABLE, Store, queries, save_run
@@ -25,7 +26,7 @@ STREAMS = ["preference", "executable", "facts", "facts through several relations
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
     path = tmp_path_factory.mktemp("streams") / "streams.duckdb"
-    with Store(path) as store:
+    with Store(path, PROGRAM) as store:
         ids = {
             "preference": save_run(store, run(RunSpec.build("preference", seeds=3, methods=METHODS))),
             "executable": save_run(

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import FactSpec, run_facts
 from tepa_core.experiment.stationary import BOTH, ONCE, POSTERIOR
 from tepa_core.store import Store, queries, save_facts
@@ -127,7 +128,7 @@ def test_a_log_gets_the_theory_and_a_way_to_the_measurement(open_page: OpenPage,
 def test_a_fact_run_is_told_apart(own_database: Path, open_page: OpenPage) -> None:
     file = read_fact_file(ROOT / "data" / "facts_small.json")
     result = run_facts(file, FactSpec.build(file, methods=("tepa", "append_only", "no_memory"), orders=1))
-    run_id = save_facts(cache.store(), result, len(file.facts))
+    run_id = save_facts(cache.store().acting(PROGRAM), result, len(file.facts))
     at = open_page("evidence/theory", run=run_id)
     assert "a run without all of what the bound compares" in words(at)
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import RunSpec, run
 from tepa_core.fact_runs import run_fact_file
 from tepa_core.lifecycle import Ledger, Thresholds
@@ -251,7 +252,7 @@ def test_thresholds_stay_over_a_change_of_page(open_page: OpenPage, simulation: 
 @pytest.mark.parametrize("stream", ["preference", "executable"])
 def test_it_works_on_every_stream(own_database: object, open_page: OpenPage, stream: str) -> None:
     spec = RunSpec.build(stream, seeds=1, methods=["tepa", "tepa_full", "no_memory"])
-    run_id = save_run(cache.store(), run(spec))
+    run_id = save_run(cache.store().acting(PROGRAM), run(spec))
     at = open_page(PAGE, run=run_id, theta_rec="0.7", chart="tradeoff")
     told = handed(at)
     played = queries.episodes(cache.store(), run_id)
@@ -262,14 +263,16 @@ def test_it_works_on_every_stream(own_database: object, open_page: OpenPage, str
 
 
 def test_a_run_without_thresholds_gets_a_sentence(own_database: object, open_page: OpenPage) -> None:
-    run_id = save_run(cache.store(), run(RunSpec.build("controlled", seeds=1, methods=["no_memory"])))
+    run_id = save_run(cache.store().acting(PROGRAM), run(RunSpec.build("controlled", seeds=1, methods=["no_memory"])))
     at = open_page(PAGE, run=run_id)
     assert "No method of this run has thresholds" in words(at)
     assert not at.get("bidi_component")
 
 
 def test_figure_4b_reads_from_the_curves(own_database: object, open_page: OpenPage) -> None:
-    run_id = save_run(cache.store(), run(RunSpec.build("controlled", seeds=50, methods=["tepa", "no_memory"])))
+    run_id = save_run(
+        cache.store().acting(PROGRAM), run(RunSpec.build("controlled", seeds=50, methods=["tepa", "no_memory"]))
+    )
     told = handed(open_page(PAGE, run=run_id, tasks="overall"))
     high, low = told["scale"]["high"], told["scale"]["low"]
     for name, start, stop in (("theta_rev", 0.2, 0.5), ("theta_prop", 1, 5)):
@@ -283,7 +286,7 @@ def test_figure_4b_reads_from_the_curves(own_database: object, open_page: OpenPa
 
 
 def test_a_fact_run_gets_a_sentence_and_a_way_on(own_database: object, open_page: OpenPage) -> None:
-    run_id = run_fact_file(cache.store(), ROOT / "data" / "facts_small.json", orders=1).run_id
+    run_id = run_fact_file(cache.store().acting(PROGRAM), ROOT / "data" / "facts_small.json", orders=1).run_id
     at = open_page(PAGE, run=run_id)
     assert "a fact run is neither" in words(at)
     assert not at.get("bidi_component")

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.importers import ColumnMapping, ImportRefused
 from tepa_core.lifecycle import Thresholds
 from tepa_core.logs import ImportReport, import_log
@@ -57,7 +58,7 @@ class Life:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "db" / "audit.duckdb") as opened:
+    with Store(tmp_path / "db" / "audit.duckdb", PROGRAM) as opened:
         yield opened
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment.answer_backends import (
     BASE_URL_VARIABLE,
     KEY_VARIABLE,
@@ -246,7 +247,7 @@ def test_models_and_servers_do_not_share_answers(server: ChatServer) -> None:
 
 def test_answers_outlive_the_process_in_the_database(server: ChatServer, tmp_path: Path) -> None:
     for expected in (Usage(1, 0), Usage(0, 1)):
-        with Store(tmp_path / "a.duckdb") as store:
+        with Store(tmp_path / "a.duckdb", PROGRAM) as store:
             kept = StoredAnswers(store)
             with ChatBackend(server.url + "/", "tiny", cache=kept) as backend:
                 assert backend.answer(QUESTION, FACTS) == "Lindhaven."
@@ -256,7 +257,7 @@ def test_answers_outlive_the_process_in_the_database(server: ChatServer, tmp_pat
 
 
 def test_the_first_answer_to_a_prompt_stays(tmp_path: Path) -> None:
-    with Store(tmp_path / "a.duckdb") as store:
+    with Store(tmp_path / "a.duckdb", PROGRAM) as store:
         kept = StoredAnswers(store)
         assert kept.get("tiny", "d") is None
         kept.put("tiny", "d", "it's “Łódź”\n")

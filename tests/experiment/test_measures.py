@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import RunSpec, measures, run
 from tepa_core.store import Store, queries, save_run
 
@@ -95,7 +96,7 @@ def test_a_method_without_episodes_has_no_measures() -> None:
 
 def test_the_tables_of_the_store_fit(tmp_path: Path) -> None:
     result = run(RunSpec.build("controlled", seeds=3, methods=["tepa", "no_memory"]))
-    with Store(tmp_path / "a.duckdb") as store:
+    with Store(tmp_path / "a.duckdb", PROGRAM) as store:
         run_id = save_run(store, result)
         falls = queries.revocations(store, run_id, "tepa")
         stored = measures("tepa", queries.truth(store, run_id), falls, queries.episodes(store, run_id))

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import RunResult, RunSpec, run
 from tepa_core.store import LogImport, Store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "audit.duckdb") as opened:
+    with Store(tmp_path / "audit.duckdb", PROGRAM) as opened:
         yield opened
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tepa_core.decisions import Action, Decision
+from tepa_core.decisions import PROGRAM, Action, Decision
 from tepa_core.experiment import RunResult, RunSpec, run
 from tepa_core.lifecycle import Thresholds
 from tepa_core.logs import import_log
@@ -73,7 +73,7 @@ def test_a_log_comes_back_as_it_was(store: Store, tmp_path: Path) -> None:
     decide(store, run_id, revoked[1], Action.CONFIRM)
     decide(store, run_id, revoked[2], Action.BOTH_VALID)
     decide(store, run_id, revoked[0], Action.UNDO)
-    redact_reason(store, run_id, 2, ANA)
+    redact_reason(store.acting(ANA), run_id, 2)
     assert_back_as_it_was(store, run_id, tmp_path / "run.zip", store)
 
 
@@ -83,7 +83,7 @@ def test_a_simulation_comes_back_as_it_was_and_can_be_decided_on(tmp_path: Path,
     for method in ("tepa", "tepa_full"):
         fallen = queries.archive(store, run_id, method=method)["id"].iloc[0]
         decide(store, run_id, fallen, Action.REACTIVATE, pinned=True)
-    with Store(tmp_path / "other.duckdb") as other:
+    with Store(tmp_path / "other.duckdb", PROGRAM) as other:
         assert_back_as_it_was(store, run_id, tmp_path / "run.zip", other)
         row = decisions_of(other, run_id)[-1]
         decide(other, run_id, row.precedent_id, Action.UNDO)
@@ -151,7 +151,7 @@ def write(path: Path, members: dict[str, bytes], *, sealed: bool = True) -> Path
 
 
 def refused(tmp_path: Path, path: Path) -> str:
-    with Store(tmp_path / "fresh.duckdb") as fresh:
+    with Store(tmp_path / "fresh.duckdb", PROGRAM) as fresh:
         with pytest.raises(ArchiveRefused) as refusal:
             import_archive(fresh, path)
         assert every_row(fresh) == 0
@@ -193,7 +193,7 @@ def test_damaged_bytes_are_refused_whatever_they_hit(exported: Path, tmp_path: P
     whole = exported.read_bytes()
     for at in range(40, len(whole), len(whole) // 40):
         exported.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
-        with Store(tmp_path / "fresh.duckdb") as fresh:
+        with Store(tmp_path / "fresh.duckdb", PROGRAM) as fresh:
             try:
                 import_archive(fresh, exported)
             except ArchiveRefused:
@@ -348,7 +348,7 @@ def test_decisions_that_hold_are_instructions(store: Store, make_log: MakeLog) -
     decide(store, run_id, found[4], Action.REACTIVATE)
     decide(store, run_id, found[5], Action.REACTIVATE, at=minute(5))
     assert queries.precedents(store, run_id, subject="u5", state="active")["value"].tolist() == ["coffee"]
-    redact_reason(store, run_id, 2, ANA)
+    redact_reason(store.acting(ANA), run_id, 2)
     told = {row["subject"]: row for row in lines_of(export_instructions(store, run_id))}
     assert {name: (row["op"], row["pinned"], row["reason"]) for name, row in told.items()} == {
         "u0": ("set", True, "the knee is fine"),

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import RunResult
 from tepa_core.lifecycle import Thresholds, encode, replay, tables
 from tepa_core.store import Store, StoreError, default_path, explanation, key_life, queries, save_log, save_run
@@ -29,10 +30,11 @@ except StoreError as refusal:
 IMPORTS_FOR_EVER = """
 import sys
 from pathlib import Path
+from tepa_core.decisions import PROGRAM
 from tepa_core.logs import import_log
 from tepa_core.store import Store
 folder = Path(sys.argv[1])
-store = Store(folder / "audit.duckdb")
+store = Store(folder / "audit.duckdb", PROGRAM)
 number = 0
 while True:
     number += 1
@@ -62,7 +64,7 @@ def test_a_second_process_is_told_which_file_and_what_to_do(store: Store) -> Non
 
 
 def test_a_closed_file_opens_in_another_process(tmp_path: Path) -> None:
-    Store(tmp_path / "a.duckdb").close()
+    Store(tmp_path / "a.duckdb", PROGRAM).close()
     second = subprocess.run(
         script(SECOND, tmp_path / "a.duckdb"), cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -73,19 +75,19 @@ def test_what_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> Non
     path = tmp_path / "notes.txt"
     path.write_text("buy milk\n" * 1000)
     with pytest.raises(StoreError, match=r"notes\.txt cannot be opened as a database"):
-        Store(path)
+        Store(path, PROGRAM)
     assert path.read_text() == "buy milk\n" * 1000
     with pytest.raises(StoreError, match="cannot be opened as a database"):
-        Store(path / "inside_a_file.duckdb")
+        Store(path / "inside_a_file.duckdb", PROGRAM)
 
 
 def test_a_database_of_another_program_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "other.duckdb"
-    with Store(path) as store, store.write() as cursor:
+    with Store(path, PROGRAM) as store, store.write() as cursor:
         cursor.execute("DROP TABLE schema_version")
     for _ in range(2):
         with pytest.raises(StoreError, match=r"Name another file with --db or TEPA_DB; this one was left as it is\."):
-            Store(path)
+            Store(path, PROGRAM)
 
 
 def test_the_environment_names_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +189,7 @@ def test_a_killed_import_loses_nothing_that_was_announced_and_leaves_no_half(tmp
         assert child.returncode == -signal.SIGKILL, errors
         # What stands behind the last line end was being written when the process died.
         announced += rest.split("\n")[:-1]
-    with Store(tmp_path / "audit.duckdb") as store:
+    with Store(tmp_path / "audit.duckdb", PROGRAM) as store:
         found = queries.runs(store).set_index("run_id")
         assert set(announced) <= set(found.index)
         assert len(announced) >= 2

@@ -20,6 +20,7 @@ import pytest
 
 from tepa_core.decisions import (
     DEFAULT_CATEGORY,
+    PROGRAM,
     Action,
     Actor,
     Category,
@@ -72,7 +73,7 @@ def said(*values: str) -> list[tuple[int, str, str, str, bool, None]]:
 def decide(store: Store, run_id: str, precedent: str, action: Action, actor: Actor = ANA, **more: Any) -> Decision:
     category = more.pop("category", DEFAULT_CATEGORY[action])
     reason = more.pop("reason", "as the traveller told us")
-    return record(store, DecisionRequest(run_id, precedent, action, category, reason, **more), actor)
+    return record(store.acting(actor), DecisionRequest(run_id, precedent, action, category, reason, **more))
 
 
 def ids(store: Store, run_id: str) -> dict[str, str]:
@@ -109,11 +110,11 @@ def drinks(store: Store, make_log: MakeLog) -> str:
 def test_a_viewer_is_refused_where_the_row_is_written(store: Store, drinks: str) -> None:
     before = snapshot(store, drinks)
     viewer = Actor("Vi", authenticated=True, role=Role.VIEWER)
-    with pytest.raises(PermissionRefused, match="Vi may look but not decide"):
+    with pytest.raises(PermissionRefused, match="Vi may look but not change anything"):
         decide(store, drinks, ids(store, drinks)["tea"], Action.REACTIVATE, viewer)
     decide(store, drinks, ids(store, drinks)["tea"], Action.CONFIRM)
     with pytest.raises(PermissionRefused):
-        redact_reason(store, drinks, 1, viewer)
+        redact_reason(store.acting(viewer), drinks, 1)
     assert [row.reason for row in decisions_of(store, drinks)] == ["as the traveller told us"]
     assert_same(before, snapshot(store, drinks))
 
@@ -137,7 +138,7 @@ def test_what_cannot_be_decided_is_refused_and_nothing_written(
 ) -> None:
     before = snapshot(store, drinks)
     request = DecisionRequest(drinks, ids(store, drinks)["tea"], Action.REACTIVATE, Category.OTHER, "because")
-    for attempt in (lambda asked: record(store, asked, ANA), lambda asked: examine(store, asked)):
+    for attempt in (lambda asked: record(store.acting(ANA), asked), lambda asked: examine(store, asked)):
         with pytest.raises(DecisionRefused, match=says):
             attempt(dataclasses.replace(request, **changed))
     assert decisions_of(store, drinks) == ()
@@ -154,7 +155,7 @@ def test_unknown_things_are_named(store: Store, drinks: str) -> None:
     with pytest.raises(UnknownPrecedentError):
         precedent_version(store, drinks, "p0")
     with pytest.raises(DecisionRefused, match="no decision 3"):
-        redact_reason(store, drinks, 3, ANA)
+        redact_reason(store.acting(ANA), drinks, 3)
     with pytest.raises(DecisionRefused, match="needs the name"):
         decide(store, drinks, tea, Action.CONFIRM, Actor("  ", authenticated=False, role=Role.REVIEWER))
 
@@ -424,7 +425,7 @@ def test_a_double_click_is_one_decision(store: Store, drinks: str) -> None:
     assert decide(store, drinks, tea, Action.REACTIVATE, **asked) == first
     path = store.path
     store.close()
-    with Store(path) as again:
+    with Store(path, PROGRAM) as again:
         assert decide(again, drinks, tea, Action.REACTIVATE, **asked) == first
         assert decisions_of(again, drinks) == (first,)
         with pytest.raises(DecisionRefused, match="already used for another decision"):
@@ -468,7 +469,7 @@ def test_rows_changed_in_the_file_are_named(store: Store, three_decisions: str) 
 
 
 def test_a_redacted_reason_is_gone_and_the_chain_holds(store: Store, three_decisions: str) -> None:
-    shown = redact_reason(store, three_decisions, 1, BO)
+    shown = redact_reason(store.acting(BO), three_decisions, 1)
     assert shown.reason is None
     check = verify_ledger(store, three_decisions)
     assert (check.ok, check.redacted) == (True, ("The reason of decision 1 was redacted.",))
@@ -611,7 +612,7 @@ def test_what_was_foreseen_is_what_comes(store: Store, world: RunResult) -> None
         return dict(zip(found["phase"], found["success"], strict=True))
 
     before = measured()
-    row = record(store, dataclasses.replace(request, effect=effect), ANA)
+    row = record(store.acting(ANA), dataclasses.replace(request, effect=effect))
     after = measured()
     kept = json.loads(row.effect)["success"]
     assert {phase: numbers["before"] for phase, numbers in kept.items()} == pytest.approx(before)
@@ -714,7 +715,7 @@ def test_500_mixed_decisions_of_two_reviewers_in_eight_threads(
     assert all(len(set(versions)) == len(versions) for versions in per_key.values())
     # The state is the one that evidence and ledger give when they are replayed from nothing.
     export_run(store, run_id, tmp_path / "run.zip")
-    with Store(tmp_path / "other.duckdb") as other:
+    with Store(tmp_path / "other.duckdb", PROGRAM) as other:
         import_archive(other, tmp_path / "run.zip")
         assert_same(snapshot(store, run_id), snapshot(other, run_id))
 
@@ -745,7 +746,7 @@ for line in sys.stdin:
             action = rng.choice([Action.REACTIVATE, Action.CONFIRM, Action.UNDO])
             request = DecisionRequest(run_id, rng.choice(precedents), action, DEFAULT_CATEGORY[action], "because")
             try:
-                decision = record(store, request, actor)
+                decision = record(store.acting(actor), request)
             except DecisionRefused:
                 continue
             print("saved", decision.decision_id, flush=True)
@@ -790,7 +791,7 @@ def test_killed_at_any_moment_what_was_acknowledged_is_there_and_nothing_half(
             assert killer is not None
             killer.join()
         parent.stdin.close()
-    with Store(store.path) as again:
+    with Store(store.path, PROGRAM) as again:
         ledger = decisions_of(again, run_id)
         check = verify_ledger(again, run_id)
         assert check.problems == ()
@@ -802,7 +803,7 @@ def test_killed_at_any_moment_what_was_acknowledged_is_there_and_nothing_half(
         assert len(kept) <= len(acknowledged) + 20
         # Not half there: the lives are those that evidence and ledger give.
         export_run(again, run_id, tmp_path / "run.zip")
-        with Store(tmp_path / "other.duckdb") as other:
+        with Store(tmp_path / "other.duckdb", PROGRAM) as other:
             import_archive(other, tmp_path / "run.zip")
             assert_same(snapshot(again, run_id), snapshot(other, run_id))
         assert verify(ledger, check.head) == ()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tepa_core.decisions import Action, Actor, Category, DecisionRefused, LogEffect, Role
+from tepa_core.decisions import PROGRAM, Action, Actor, Category, DecisionRefused, LogEffect, Role
 from tepa_core.experiment import Effect, RunSpec, run
 from tepa_core.logs import import_log
 from tepa_core.store import Store, UnknownPrecedentError, precedent_id, precedent_life, queries, save_run
@@ -31,13 +31,13 @@ def same(left: pd.DataFrame, right: pd.DataFrame) -> None:
 
 @pytest.fixture
 def simulation(tmp_path: Path) -> tuple[Store, str]:
-    store = Store(tmp_path / "a.duckdb")
+    store = Store(tmp_path / "a.duckdb", PROGRAM)
     return store, save_run(store, run(RunSpec.build("controlled", seeds=2, methods=["tepa", "no_memory"])))
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> tuple[Store, str]:
-    store = Store(tmp_path / "a.duckdb")
+    store = Store(tmp_path / "a.duckdb", PROGRAM)
     return store, import_log(store, TRAVEL).run_id
 
 
@@ -52,7 +52,7 @@ def test_life_with_the_decision_is_the_life_after_it_was_taken(
     assert found.at == 81
     assert isinstance(found.effect, Effect)
     before = queries.success_per_seed(store, run_id)
-    record(store, DecisionRequest(run_id, CONVENTIONAL, action, Category.OTHER, "x", pinned=pinned), ANA)
+    record(store.acting(ANA), DecisionRequest(run_id, CONVENTIONAL, action, Category.OTHER, "x", pinned=pinned))
     life = precedent_life(store, run_id, CONVENTIONAL)
     for name in SHOWN:
         same(getattr(found.after, name), getattr(life, name))
@@ -71,7 +71,7 @@ def test_log_the_same(log: tuple[Store, str]) -> None:
     # Its last revocation: 16 July 2025 (README of the data).
     assert found.at == pd.Timestamp("2025-07-16T07:55", tz="UTC")
     at = int(found.at.value // 1000)
-    record(store, DecisionRequest(run_id, window, Action.CONFIRM, Category.OBSOLETE, "x", at=at), ANA)
+    record(store.acting(ANA), DecisionRequest(run_id, window, Action.CONFIRM, Category.OBSOLETE, "x", at=at))
     life = precedent_life(store, run_id, window)
     for name in ("posterior", "spans", "transitions", "items"):
         same(getattr(found.after, name), getattr(life, name))
@@ -87,7 +87,7 @@ def test_nothing_is_written(simulation: tuple[Store, str]) -> None:
 def test_effect_now_is_beside_the_other_decisions(simulation: tuple[Store, str]) -> None:
     store, run_id = simulation
     alone = preview(store, run_id, CONVENTIONAL, Action.REACTIVATE).effect.as_dict()
-    first = record(store, DecisionRequest(run_id, CONVENTIONAL, Action.REACTIVATE, Category.OTHER, "x"), ANA)
+    first = record(store.acting(ANA), DecisionRequest(run_id, CONVENTIONAL, Action.REACTIVATE, Category.OTHER, "x"))
     assert effect_now(store, run_id, first.decision_id)["success"] == alone["success"]
     with pytest.raises(DecisionRefused, match="no decision"):
         effect_now(store, run_id, "d0")

@@ -48,7 +48,7 @@ def test_decisions_in_effect_are_part_of_it(store: Store, run_id: str) -> None:
         category=Category.WRONG_REVOCATION,
         reason="it holds",
     )
-    record(store, request, Actor("Ana Lima", True, Role.REVIEWER))
+    record(store.acting(Actor("Ana Lima", True, Role.REVIEWER)), request)
     after = states(store, run_id)
     assert after[revoked] == "active"
     assert after == stored(store, run_id)

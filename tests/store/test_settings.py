@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.lifecycle import Thresholds
 from tepa_core.store import Store
 from tepa_core.store.settings import LONGEST_NAME, delete_setting, save_setting, settings
@@ -15,10 +16,10 @@ STRICT = Thresholds(theta_rec=0.2, n_rec=5, alpha=0.5, beta=0.5)
 
 def test_a_setting_outlives_the_connection(tmp_path: Path) -> None:
     path = tmp_path / "a.duckdb"
-    with Store(path) as store:
+    with Store(path, PROGRAM) as store:
         assert settings(store) == {}
         assert save_setting(store, "  strict \n one ", STRICT) == "strict one"
-    with Store(path) as store:
+    with Store(path, PROGRAM) as store:
         assert settings(store) == {"strict one": STRICT}
 
 

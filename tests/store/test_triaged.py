@@ -157,7 +157,7 @@ def test_decisions_in_effect_by_then_are_replayed(store: Store, make_log: MakeLo
     request = DecisionRequest(
         run_id, before["id"].iloc[0], Action.REACTIVATE, Category.WRONG_REVOCATION, "still likes it"
     )
-    record(store, request, REVIEWER)
+    record(store.acting(REVIEWER), request)
     after = triaged(store, run_id)
     assert after["state"].tolist() == ["active"]
     assert after["came_back"].tolist() == [True]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tepa_core.decisions import PROGRAM
 from tepa_core.lifecycle import PRESETS, Thresholds
 from tepa_core.logs import import_log
 from tepa_core.store import KeyLife, Store, key_life
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with Store(tmp_path_factory.mktemp("why") / "why.duckdb") as opened:
+    with Store(tmp_path_factory.mktemp("why") / "why.duckdb", PROGRAM) as opened:
         yield opened
 
 

@@ -12,13 +12,14 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment.sweep import Grid
 from tepa_core.figures.theme import STATE_STYLE, method_label
 from tepa_core.lifecycle import Thresholds
 from tepa_core.methods import METHODS
 from tepa_core.store import RunInfo
 from tepa_core.store.settings import LONGEST_NAME, delete_setting, save_setting
-from tepa_core.ui import cache, state
+from tepa_core.ui import cache, state, who
 from tepa_core.ui.headline import points
 from tepa_core.ui.thresholds import board, sliders
 from tepa_core.ui.thresholds.board import LOG_MEASURES, MEASURES, Held, Sweeps, View
@@ -407,9 +408,9 @@ _AXES = (("x", "theta_rev"), ("y", "theta_rec"))
 
 def _save(setting: Thresholds) -> None:
     try:
-        kept = save_setting(cache.store(), str(st.session_state["setting_name"]), setting)
+        kept = save_setting(who.writing(), str(st.session_state["setting_name"]), setting)
     except ValueError as error:
-        st.toast(f"Not saved: {plain_text(error, 200)}.", icon=":material/error:")
+        st.toast(f"Not saved: {plain_text(str(error).rstrip('.'), 200)}.", icon=":material/error:")
         return
     cache.forget()
     st.session_state["saved_setting"] = kept
@@ -417,7 +418,11 @@ def _save(setting: Thresholds) -> None:
 
 
 def _delete(name: str) -> None:
-    delete_setting(cache.store(), name)
+    try:
+        delete_setting(who.writing(), name)
+    except PermissionRefused as error:
+        st.toast(plain_text(error, 200), icon=":material/block:")
+        return
     cache.forget()
 
 
