@@ -68,13 +68,13 @@ from tepa_core.store import (
     save_run,
 )
 from tepa_core.store.archive_file import (
-    ArchiveRefused,
     export_active,
     export_instructions,
     export_run,
     import_archive,
     is_archive,
 )
+from tepa_core.store.archive_schema import ArchiveRefused
 from tepa_core.store.decide import DecisionRequest, examine, record, redact_reason
 from tepa_core.store.foreseen import foreseen
 from tepa_core.store.ledger import decisions_of, verify_ledger

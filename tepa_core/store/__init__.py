@@ -3,13 +3,13 @@
 from tepa_core.store import queries
 from tepa_core.store.answers import StoredAnswers
 from tepa_core.store.archive_file import (
-    ArchiveRefused,
     export_active,
     export_instructions,
     export_run,
     import_archive,
     is_archive,
 )
+from tepa_core.store.archive_schema import ArchiveRefused
 from tepa_core.store.connection import DEFAULT_PATH, PATH_VARIABLE, Store, StoreError, default_path
 from tepa_core.store.decide import DecisionRequest, Examined, examine, precedent_version, record, redact_reason
 from tepa_core.store.derive import precedent_id

@@ -1,19 +1,15 @@
 """A run as one file: evidence, decisions with their chain, settings. And its active set and decisions as JSON lines.
 
-The file is a zip of members with fixed names. On the way in nothing of it is trusted: names, sizes, digests, columns
-and the chain are checked before the one transaction that stores it, and the derived tables are made anew from the
-evidence.
+The file is a zip of members with fixed names. On the way in nothing of it is trusted: `tepa_core.store.archive_schema`
+checks all of it before the one transaction that stores it, and the derived tables are made anew from the evidence.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import io
 import json
-import re
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,11 +20,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tepa_core import __version__
-from tepa_core.decisions import Action, Decision, Head, in_effect, verify
-from tepa_core.experiment import FACT_STREAM, RunSpec
+from tepa_core.decisions import Action, in_effect
+from tepa_core.experiment import RunSpec
 from tepa_core.lifecycle import Thresholds
-from tepa_core.methods import METHODS, thresholds_of
+from tepa_core.methods import thresholds_of
 from tepa_core.store import queries
+from tepa_core.store.archive_schema import (
+    DECISIONS,
+    FORMAT,
+    HEAD,
+    MANIFEST,
+    RUN,
+    TABLES,
+    ArchiveRefused,
+    CheckedArchive,
+    damaged,
+    read_archive,
+)
 from tepa_core.store.connection import Store
 from tepa_core.store.derive import (
     Place,
@@ -42,46 +50,15 @@ from tepa_core.store.derive import (
 from tepa_core.store.ledger import append, read_decisions, read_head, set_head
 from tepa_core.store.lives import plain
 
-#: Version of the format. A reader refuses a higher one.
-FORMAT = 1
-
-#: Bounds of what is read from a file that somebody hands over: bytes of one member unpacked, and rows of one table.
-MAX_MEMBER = 512 * 1024 * 1024
-MAX_ROWS = 20_000_000
-
-#: Tables that are stored as they are; precedents and transitions are derived and do not travel.
-_TABLES = ("evidence", "phase", "episode", "truth", "trial", "question", "attribution", "import_issue")
-_MANIFEST, _RUN, _DECISIONS, _HEAD = "manifest.json", "run.json", "decisions.jsonl", "head.json"
-_NEEDED = (_MANIFEST, _RUN, _DECISIONS, _HEAD, "evidence.parquet")
-_MEMBERS = frozenset([*_NEEDED, *(f"{table}.parquet" for table in _TABLES)])
-_RUN_FIELDS = {
-    "run_id": str,
-    "kind": str,
-    "stream": str,
-    "name": str,
-    "created_at": str,
-    "program": str,
-    "spec": dict,
-    "thresholds": dict,
-    "source": str | None,
-    "counts": dict,
-    "badges": dict,
-    "elapsed_s": float | int,
-}
-
-
-class ArchiveRefused(ValueError):  # noqa: N818 - it names what happens to the file, and is shown to people
-    """The file cannot be taken in, or not be written; the message says why and what to do. Nothing was stored."""
-
 
 def is_archive(path: Path) -> bool:
     """Whether a file begins as `export_run` writes one, whole or not."""
     try:
         with path.open("rb") as file:
-            begin = file.read(30 + len(_MANIFEST))
+            begin = file.read(30 + len(MANIFEST))
     except OSError:
         return False
-    return begin.startswith(b"PK\x03\x04") and begin.endswith(_MANIFEST.encode())
+    return begin.startswith(b"PK\x03\x04") and begin.endswith(MANIFEST.encode())
 
 
 def export_run(store: Store, run_id: str, path: Path) -> dict[str, int]:
@@ -103,7 +80,7 @@ def export_run(store: Store, run_id: str, path: Path) -> dict[str, int]:
     with store.read() as cursor:
         # One snapshot, so that the ledger, its head and what follows from them belong together.
         cursor.begin()
-        tables = {name: _read_table(cursor, name, run_id) for name in _TABLES}
+        tables = {name: _read_table(cursor, name, run_id) for name in TABLES}
         decisions, head = read_decisions(cursor, run_id), read_head(cursor, run_id)
         cursor.rollback()
     run = {
@@ -121,9 +98,9 @@ def export_run(store: Store, run_id: str, path: Path) -> dict[str, int]:
         "elapsed_s": info.elapsed_s,
     }
     members = {
-        _RUN: _json(run),
-        _DECISIONS: b"".join(_json(decision.as_dict()) for decision in decisions),
-        _HEAD: _json({"count": head.count, "hash": head.hash}),
+        RUN: _json(run),
+        DECISIONS: b"".join(_json(decision.as_dict()) for decision in decisions),
+        HEAD: _json({"count": head.count, "hash": head.hash}),
     }
     members |= {f"{name}.parquet": _parquet(table) for name, table in tables.items() if table.num_rows}
     manifest = {
@@ -133,7 +110,7 @@ def export_run(store: Store, run_id: str, path: Path) -> dict[str, int]:
     }
     try:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-            for name, content in {_MANIFEST: _json(manifest), **members}.items():
+            for name, content in {MANIFEST: _json(manifest), **members}.items():
                 file.writestr(name, content)
     except OSError as error:
         raise ArchiveRefused(f"{path} cannot be written: {error.strerror or error}") from None
@@ -151,32 +128,24 @@ def import_archive(store: Store, path: Path) -> str:
     Raises
     ------
     ArchiveRefused
-        If the file is damaged, foreign, of a newer format, its ledger does not verify, or the run is here already.
-        Nothing is stored.
+        If any of the file is not as it should be (see `read_archive`), or the run is here already. Nothing is stored.
     """
-    members = _members(path)
-    run = _run_of(members, path)
-    run_id = str(run["run_id"])
-    decisions, head = _ledger_of(members, run_id, path)
-    thresholds = _checked_thresholds(run, path)
-    tables = {name: _table(members[f"{name}.parquet"], name, path) for name in _TABLES if f"{name}.parquet" in members}
-    try:
-        with store.write() as cursor:
-            if cursor.execute("SELECT 1 FROM run WHERE run_id = ?", [run_id]).fetchone():
-                raise ArchiveRefused(f"run {run_id} is here already; delete it first to take it in from {path.name}.")
-            # A run that was deleted by an older program may have left rows of its ledger.
-            for table in ("decision", "ledger_head"):
-                cursor.execute(f'DELETE FROM "{table}" WHERE run_id = ?', [run_id])  # noqa: S608
-            insert(cursor, "run", run_id, _run_row(run))
-            for name, frame in tables.items():
-                insert(cursor, name, run_id, frame)
-            for decision in decisions:
-                append(cursor, decision)
-            if decisions:
-                set_head(cursor, run_id, head)
-            _derive(cursor, run, thresholds, in_effect(decisions), path)
-    except (duckdb.ConversionException, duckdb.ConstraintException, duckdb.BinderException) as error:
-        raise _damaged(path, str(error).splitlines()[0]) from None
+    found = read_archive(path)
+    run_id = str(found.run["run_id"])
+    with store.write() as cursor:
+        if cursor.execute("SELECT 1 FROM run WHERE run_id = ?", [run_id]).fetchone():
+            raise ArchiveRefused(f"run {run_id} is here already; delete it first to take it in from {path.name}.")
+        # A run that was deleted by an older program may have left rows of its ledger.
+        for table in ("decision", "ledger_head"):
+            cursor.execute(f'DELETE FROM "{table}" WHERE run_id = ?', [run_id])  # noqa: S608
+        insert(cursor, "run", run_id, _run_row(found.run))
+        for name, frame in found.tables.items():
+            insert(cursor, name, run_id, frame)
+        for decision in found.decisions:
+            append(cursor, decision)
+        if found.decisions:
+            set_head(cursor, run_id, found.head)
+        _derive(cursor, found, path)
     return run_id
 
 
@@ -279,115 +248,6 @@ def _parquet(table: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
-def _damaged(path: Path, what: str) -> ArchiveRefused:
-    return ArchiveRefused(f"{path.name} is no complete export of a run: {what}. Export it again; nothing was stored.")
-
-
-def _members(path: Path) -> dict[str, bytes]:
-    """Read and check the members of the zip."""
-    try:
-        with zipfile.ZipFile(path) as file:
-            listed = file.infolist()
-            names = [one.filename for one in listed]
-            foreign = [name for name in names if name not in _MEMBERS]
-            if foreign:
-                raise _damaged(path, f"it holds {foreign[0]!r}, which does not belong there")
-            if len(set(names)) != len(names):
-                raise _damaged(path, "it holds a member twice")
-            lacking = [name for name in _NEEDED if name not in names]
-            if lacking:
-                raise _damaged(path, f"it lacks {', '.join(lacking)}")
-            members = {}
-            for one in listed:
-                with file.open(one) as member:
-                    # The size that a zip states of itself may be wrong, so what comes out is counted.
-                    content = member.read(MAX_MEMBER + 1)
-                if len(content) > MAX_MEMBER:
-                    raise _damaged(path, f"{one.filename} is larger than {MAX_MEMBER:,} bytes")
-                members[one.filename] = content
-    except OSError as error:
-        raise ArchiveRefused(f"{path} cannot be read: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise _damaged(path, str(error) or "it is cut off") from None
-    manifest = _object(members.pop(_MANIFEST), _MANIFEST, path)
-    if manifest.get("format") != FORMAT:
-        raise ArchiveRefused(
-            f"{path.name} has format {manifest.get('format')!r}, this program reads {FORMAT}; "
-            "use the program that wrote it."
-        )
-    digests = manifest.get("sha256")
-    if not isinstance(digests, dict) or set(digests) != set(members):
-        raise _damaged(path, "its manifest does not list what it holds")
-    for name, content in members.items():
-        if hashlib.sha256(content).hexdigest() != digests[name]:
-            raise _damaged(path, f"{name} was changed after the export")
-    return members
-
-
-def _object(content: bytes, name: str, path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(content.decode())
-    except (ValueError, RecursionError):
-        raise _damaged(path, f"{name} is no JSON") from None
-    if not isinstance(found, dict):
-        raise _damaged(path, f"{name} is no JSON object")
-    return found
-
-
-def _run_of(members: Mapping[str, bytes], path: Path) -> dict[str, Any]:
-    run = _object(members[_RUN], _RUN, path)
-    if set(run) != set(_RUN_FIELDS):
-        raise _damaged(path, f"{_RUN} needs the fields {', '.join(_RUN_FIELDS)}")
-    for name, kind in _RUN_FIELDS.items():
-        if not isinstance(run[name], kind):
-            raise _damaged(path, f"the field {name} of {_RUN} cannot be {run[name]!r}")
-    if not re.fullmatch(r"[\w.-]{1,100}", run["run_id"], re.ASCII):
-        raise _damaged(path, f"{run['run_id']!r} is no id of a run")
-    try:
-        created_at = dt.datetime.fromisoformat(run["created_at"])
-        if run["kind"] == "simulation" and run["stream"] != FACT_STREAM:
-            RunSpec.from_dict(run["spec"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(path, f"its settings cannot be read ({error})") from None
-    if created_at.tzinfo is None:
-        raise _damaged(path, "its time of creation has no time zone")
-    return run
-
-
-def _checked_thresholds(run: Mapping[str, Any], path: Path) -> Thresholds:
-    try:
-        return Thresholds(**run["thresholds"])
-    except (TypeError, ValueError) as error:
-        raise _damaged(path, f"its thresholds cannot be read ({error})") from None
-
-
-def _ledger_of(members: Mapping[str, bytes], run_id: str, path: Path) -> tuple[tuple[Decision, ...], Head]:
-    head = _object(members[_HEAD], _HEAD, path)
-    try:
-        decisions = tuple(Decision.from_dict(json.loads(line)) for line in members[_DECISIONS].decode().splitlines())
-        kept = Head(int(head["count"]), str(head["hash"]))
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise _damaged(path, f"its ledger cannot be read ({error})") from None
-    problems = verify(decisions, kept)
-    if any(decision.run_id != run_id for decision in decisions):
-        problems = ("It holds decisions of another run.", *problems)
-    if problems:
-        raise ArchiveRefused(f"The ledger of {path.name} does not verify, so nothing was stored. {' '.join(problems)}")
-    return decisions, kept
-
-
-def _table(content: bytes, name: str, path: Path) -> pd.DataFrame:
-    try:
-        file = pq.ParquetFile(io.BytesIO(content))
-        size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
-        if file.metadata.num_rows > MAX_ROWS or size > MAX_MEMBER:
-            raise _damaged(path, f"{name}.parquet unpacks to more than this program takes in")
-        frame: pd.DataFrame = file.read().to_pandas()
-        return frame
-    except (pa.ArrowException, OSError) as error:
-        raise _damaged(path, f"{name}.parquet cannot be read ({error})") from None
-
-
 def _run_row(run: Mapping[str, Any]) -> pd.DataFrame:
     texts = {name: _text(run[name]) for name in ("spec", "thresholds", "counts", "badges")}
     row = {name: value for name, value in run.items() if name != "run_id"}
@@ -398,14 +258,9 @@ def _text(content: object) -> str:
     return json.dumps(content, sort_keys=True, ensure_ascii=False)
 
 
-def _derive(
-    cursor: duckdb.DuckDBPyConnection,
-    run: Mapping[str, Any],
-    thresholds: Thresholds,
-    standing: tuple[Decision, ...],
-    path: Path,
-) -> None:
+def _derive(cursor: duckdb.DuckDBPyConnection, found: CheckedArchive, path: Path) -> None:
     """Derive the precedents of every lane from what was stored."""
+    run, standing = found.run, in_effect(found.decisions)
     run_id = str(run["run_id"])
     evidence = cursor.execute(
         "SELECT * EXCLUDE (run_id) FROM evidence WHERE run_id = ? ORDER BY method, seed, seq", [run_id]
@@ -417,9 +272,7 @@ def _derive(
             places = places_in_stream(spec, str(method), int(seed)) | places
     unknown = [decision.number for decision in standing if decision.precedent_id not in places]
     if unknown:
-        raise _damaged(path, f"decision {unknown[0]} is on a precedent that its evidence does not know")
+        raise damaged(path.name, f"decision {unknown[0]} is on a precedent that its evidence does not know")
     decided = decided_rows(standing, places)
     for method, lane in evidence.groupby("method", sort=False):
-        if run["kind"] == "simulation" and method not in METHODS:
-            raise _damaged(path, f"it has evidence of {method!r}, which is no method")
-        derive(cursor, run_id, lane, thresholds_of(str(method), thresholds), decided[decided["method"] == method])
+        derive(cursor, run_id, lane, thresholds_of(str(method), found.thresholds), decided[decided["method"] == method])

@@ -61,7 +61,7 @@ class Store:
         self._writes = _Writes()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = duckdb.connect(str(path))
+            self._connection = _locked_down(path)
         except duckdb.IOException as error:
             if "lock" in str(error).lower():
                 raise StoreError(
@@ -88,7 +88,6 @@ class Store:
         """Give a cursor of its own: a shared one returns rows of another thread's question."""
         cursor = self._connection.cursor()
         try:
-            cursor.execute("SET TimeZone = 'UTC'")
             yield cursor
         finally:
             cursor.close()
@@ -150,6 +149,25 @@ class Store:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _locked_down(path: Path) -> duckdb.DuckDBPyConnection:
+    """Open the file so that no statement, whoever wrote it, reaches another file, the network or an extension."""
+    connection = duckdb.connect(
+        str(path),
+        config={
+            "enable_external_access": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+            # A name in a statement is a table, never a variable of the program.
+            "python_enable_replacements": "false",
+        },
+    )
+    # For every cursor to come: a lock forbids them to set it themselves.
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    connection.execute("SET lock_configuration = true")
+    return connection
 
 
 def _first_line(error: Exception) -> str:

@@ -37,14 +37,36 @@ def precedent_id(method: str, seed: int, subject: str, key_id: str, value_id: st
 
 
 def insert(cursor: duckdb.DuckDBPyConnection, table: str, run_id: str, frame: pd.DataFrame) -> None:
-    """Append a frame whose columns carry the names of the table's columns."""
+    """Append a frame whose columns carry the names of the table's columns.
+
+    The names that stand in the statement are those of the schema; a frame cannot bring one of its own.
+
+    Raises
+    ------
+    ForeignColumnError
+        If the frame has a column that the table has not. Nothing is written.
+    """
     if frame.empty:
         return
-    columns = ", ".join(f'"{name}"' for name in frame.columns)
+    known = table_columns(cursor, table)
+    foreign = [name for name in frame.columns if name not in known]
+    if foreign:
+        raise ForeignColumnError(f"{len(foreign)} of the columns do not belong into the table {table}")
+    given = set(frame.columns)
+    columns = ", ".join(f'"{name}"' for name in known if name in given)
     cursor.register("incoming", frame)
-    # Table and column names are the program's own; the run id is bound.
     cursor.execute(f'INSERT INTO "{table}" (run_id, {columns}) SELECT ?, {columns} FROM incoming', [run_id])  # noqa: S608
     cursor.unregister("incoming")
+
+
+class ForeignColumnError(ValueError):
+    """A frame has a column that the table it is meant for has not."""
+
+
+def table_columns(cursor: duckdb.DuckDBPyConnection, table: str) -> tuple[str, ...]:
+    """Return the columns of a table as the schema names them, but for ``run_id``, which is always bound."""
+    rows = cursor.execute("SELECT name FROM pragma_table_info(?) ORDER BY cid", [table]).fetchall()
+    return tuple(str(name) for (name,) in rows if name != "run_id")
 
 
 def places_of_key(

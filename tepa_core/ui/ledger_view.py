@@ -18,12 +18,12 @@ from tepa_core.figures import agreement
 from tepa_core.figures.theme import method_label
 from tepa_core.store import RunInfo, UnknownPrecedentError, UnknownRunError
 from tepa_core.store.archive_file import (
-    ArchiveRefused,
     export_active,
     export_instructions,
     export_run,
     import_archive,
 )
+from tepa_core.store.archive_schema import ArchiveRefused
 from tepa_core.store.decide import MAX_REASON, DecisionRequest, record, redact_reason
 from tepa_core.store.ledger import verify_ledger
 from tepa_core.ui import cache, preview, state, who, widgets

@@ -14,6 +14,9 @@ from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import RunResult, RunSpec, run
 from tepa_core.store import LogImport, Store
 
+#: As the importers describe one.
+MAPPING = {"columns": {}, "key_template": None, "tz": "UTC"}
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
@@ -55,7 +58,7 @@ def make_log() -> Any:
             }
         )
         issues = pd.DataFrame({"row": [99], "reason": ["the key is missing"], "raw": ["{}"]})
-        return LogImport(source, "d" * 64, "csv", {"columns": {}}, evidence, issues, n + 1, n, 1, {"naive_time": 2})
+        return LogImport(source, "d" * 64, "csv", MAPPING, evidence, issues, n + 1, n, 1, {"naive_time": 2})
 
     return make
 

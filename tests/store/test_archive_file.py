@@ -18,7 +18,6 @@ from tepa_core.experiment import RunResult, RunSpec, run
 from tepa_core.lifecycle import Thresholds
 from tepa_core.logs import import_log
 from tepa_core.store import LogImport, Store, UnknownRunError, delete_run, queries, save_log, save_run
-from tepa_core.store import archive_file as archive_module
 from tepa_core.store.archive_file import (
     ArchiveRefused,
     export_active,
@@ -226,15 +225,15 @@ def test_a_newer_format_is_refused(exported: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"run_id": "a'; DROP TABLE run"}, "no id of a run"),
+        ({"run_id": "a'; DROP TABLE run"}, "run.json cannot be read (run_id:"),
         ({"run_id": 3}, "run_id"),
-        ({"kind": "song"}, "CHECK"),
-        ({"thresholds": {"theta_rev": 7}}, "theta_rev must be from 0 to 1"),
+        ({"kind": "song"}, "run.json cannot be read (kind:"),
+        ({"thresholds": {"theta_rev": 7}}, "thresholds cannot be read, or are out of range"),
         ({"thresholds": {"hat": 7}}, "thresholds cannot be read"),
         ({"created_at": "2026-01-01"}, "time zone"),
-        ({"created_at": "soon"}, "settings cannot be read"),
+        ({"created_at": "soon"}, "time of creation"),
         ({"kind": "simulation", "stream": "controlled"}, "settings cannot be read"),
-        ({"extra": 1}, "needs the fields"),
+        ({"extra": 1}, "run.json cannot be read (extra:"),
     ],
 )
 def test_settings_out_of_bounds_are_refused(exported: Path, tmp_path: Path, changed: dict[str, Any], says: str) -> None:
@@ -255,13 +254,13 @@ def test_a_ledger_that_does_not_verify_is_refused(exported: Path, tmp_path: Path
         ([lines[1], lines[0], lines[2]], "out of order"),
         ([edited(lines[0], reviewer="Bo") + b"\n", *lines[1:]], "Decision 1 was changed in a field other than"),
         ([edited(lines[0], run_id="other") + b"\n", *lines[1:]], "decisions of another run"),
-        ([edited(lines[0], number="1") + b"\n", *lines[1:]], "number"),
-        ([b"[" * 100_000 + b"\n", *lines[1:]], "ledger cannot be read"),
-        ([b"3\n", *lines[1:]], "ledger cannot be read"),
+        ([edited(lines[0], number="1") + b"\n", *lines[1:]], "row 1 of its ledger cannot be read (number:"),
+        ([b"[" * 100_000 + b"\n", *lines[1:]], "row 1 of its ledger is no JSON"),
+        ([b"3\n", *lines[1:]], "row 1 of its ledger cannot be read"),
     ):
         path = write(tmp_path / "changed.zip", members | {"decisions.jsonl": b"".join(changed)})
         assert says in refused(tmp_path, path)
-    path = write(tmp_path / "changed.zip", members | {"head.json": b'{"count": 3, "hash": "0"}'})
+    path = write(tmp_path / "changed.zip", members | {"head.json": b'{"count": 3, "hash": "%s"}' % (b"0" * 64)})
     assert "The head does not hold the hash" in refused(tmp_path, path)
 
 
@@ -290,10 +289,15 @@ def test_tables_of_another_shape_are_refused(exported: Path, tmp_path: Path) -> 
 
 
 def test_what_unpacks_to_too_much_is_refused(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_module, "MAX_ROWS", 5)
-    assert "unpacks to more" in refused(tmp_path, exported)
-    monkeypatch.setattr(archive_module, "MAX_MEMBER", 1000)
-    assert "is larger than 1,000 bytes" in refused(tmp_path, exported)
+    monkeypatch.setenv("TEPA_LIMITS", "rows=5")
+    assert "The table has too many rows; at most 5 is taken in" in refused(tmp_path, exported)
+    monkeypatch.delenv("TEPA_LIMITS")
+    members = members_of(exported)
+    with zipfile.ZipFile(exported, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content + b" " * 300_000_000 if name == "head.json" else content)
+    assert exported.stat().st_size < 1_000_000
+    assert "more than 200 times as large unpacked" in refused(tmp_path, exported)
 
 
 def test_a_folder_that_is_not_there_is_named(store: Store, exported: Path, tmp_path: Path) -> None:
