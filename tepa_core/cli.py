@@ -47,6 +47,7 @@ from tepa_core.experiment import (
 )
 from tepa_core.fact_runs import ANSWERERS, run_fact_file
 from tepa_core.importers import IMPORTERS, ColumnMapping, ImportRefused, canonical
+from tepa_core.inert import terminal, visible
 from tepa_core.lifecycle import DEPRECATED, PRESETS, State, Thresholds
 from tepa_core.logs import import_log
 from tepa_core.methods import FALLBACKS, METHODS
@@ -135,7 +136,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     try:
         report: Report = options.command(options)
-        sys.stdout.write(_as_json(report.content) if options.json else report.text)
+        # Texts have passed `terminal` one by one; this is for whatever else might not be seen.
+        sys.stdout.write(_as_json(report.content) if options.json else visible(report.text, keep="\n"))
         sys.stdout.write("\n")
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -357,7 +359,7 @@ def _episodes(options: argparse.Namespace) -> Report:
         raise RefusedError(f"{to} cannot be written: {error.strerror or error}") from None
     return Report(
         {"run_id": info.run_id, "to": str(to), "rows": len(played), "columns": list(played.columns)},
-        f"Wrote {len(played):,} episodes to {to}",
+        f"Wrote {len(played):,} episodes to {terminal(to)}",
     )
 
 
@@ -375,7 +377,7 @@ def _delete(options: argparse.Namespace) -> Report:
     with _writing(options) as store:
         info = queries.run_info(store, options.run)
         delete_run(store, info.run_id)
-    return Report({"deleted": info.run_id}, f"Deleted {info.run_id} ({info.name})")
+    return Report({"deleted": info.run_id}, f"Deleted {terminal(info.run_id)} ({terminal(info.name)})")
 
 
 def _import(options: argparse.Namespace) -> Report:
@@ -445,7 +447,8 @@ def _import_archive(options: argparse.Namespace) -> Report:
         "decisions": decisions,
         "elapsed_s": time.perf_counter() - began,
     }
-    text = f"Run {run_id} ({info.name}): {precedents:,} precedents, {decisions:,} decisions; its ledger verifies."
+    text = f"Run {terminal(run_id)} ({terminal(info.name)}): {precedents:,} precedents, {decisions:,} decisions; "
+    text += "its ledger verifies."
     return Report(content, text)
 
 
@@ -474,18 +477,19 @@ def _precedents(options: argparse.Namespace) -> Report:
 def _explain(options: argparse.Namespace) -> Report:
     with Store(_path(options)) as store:
         found = explanation(store, options.run, options.precedent)
-    subject = f"{found['subject']}, " if found["subject"] else ""
-    parts = [f"{subject}{found['key']}: {found['value']} ({found['state']})", found["standing"]]
+    subject = f"{terminal(found['subject'])}, " if found["subject"] else ""
+    place = f"{subject}{terminal(found['key'])}: {terminal(found['value'])}"
+    parts = [f"{place} ({found['state']})", terminal(found["standing"])]
     for step in found["transitions"]:
-        parts += ["", step["sentence"]]
+        parts += ["", terminal(step["sentence"])]
         parts.append(
             f"  {step['from']} -> {step['to']}, rule {step['rule']}, posterior {step['posterior']:.3f}, "
             f"{step['support']} for and {step['conflict']} against"
         )
-        parts += [f"  {step['counterfactual']}"] if step["counterfactual"] else []
+        parts += [f"  {terminal(step['counterfactual'])}"] if step["counterfactual"] else []
         parts += [
-            f"  {'supports' if item['supports'] else 'refutes'} {item['value']} at {item['at']}"
-            + (f": {item['text']}" if item["text"] else "")
+            f"  {'supports' if item['supports'] else 'refutes'} {terminal(item['value'])} at {item['at']}"
+            + (f": {terminal(item['text'])}" if item["text"] else "")
             for item in step["evidence"]
         ]
     return Report(found, "\n".join(parts))
@@ -528,7 +532,7 @@ def _decide(options: argparse.Namespace) -> Report:
 def _effect_lines(effect: Mapping[str, Any]) -> list[str]:
     lines = []
     for phase, numbers in effect.get("success", {}).items():
-        lines.append(f"success {phase}: {_cell(numbers['before'])} before, {_cell(numbers['after'])} after")
+        lines.append(f"success {terminal(phase)}: {_cell(numbers['before'])} before, {_cell(numbers['after'])} after")
     share = effect.get("exposure", {"before": None})
     if share["before"] is not None:
         lines.append(f"share of the time active: {_cell(share['before'])} before, {_cell(share['after'])} after")
@@ -591,7 +595,7 @@ def _ledger(options: argparse.Namespace) -> Report:
     names = ["number", "decided_at", "reviewer", "action", "key", "value", "category", "reason", "in_effect"]
     parts = [_table(pd.DataFrame(rows).reindex(columns=names)) if rows else "Nobody has decided on this run yet."]
     verdict = "The ledger verifies: nothing was changed or removed." if check.ok else "The ledger does not verify:"
-    parts += ["", verdict, *check.problems, *check.redacted]
+    parts += ["", verdict, *map(terminal, (*check.problems, *check.redacted))]
     return Report(content, "\n".join(parts), 1 if options.verify and not check.ok else 0)
 
 
@@ -609,9 +613,11 @@ def _export(options: argparse.Namespace) -> Report:
                 raise RefusedError(f"{to} cannot be written: {error.strerror or error}") from None
             rows = lines.count("\n")
             what = "active precedents" if options.active else "instructions"
-            return Report({"run_id": info.run_id, "to": str(to), "rows": rows}, f"Wrote {rows:,} {what} to {to}")
+            return Report(
+                {"run_id": info.run_id, "to": str(to), "rows": rows}, f"Wrote {rows:,} {what} to {terminal(to)}"
+            )
         counts = export_run(store, info.run_id, to)
-    text = f"Wrote {counts['evidence']:,} evidence items and {counts['decisions']:,} decisions to {to}"
+    text = f"Wrote {counts['evidence']:,} evidence items and {counts['decisions']:,} decisions to {terminal(to)}"
     return Report({"run_id": info.run_id, "to": str(to), **counts}, text)
 
 
@@ -640,8 +646,10 @@ def _trace(options: argparse.Namespace) -> Report:
         .to_dict("records"),
     }
     steps = life.transitions[["x", "value", "from_state", "to_state", "rule", "posterior"]]
-    owner = f" of {life.subject}" if life.subject else ""
-    text = f"{life.key}{owner}: {len(life.items):,} evidence items, {len(life.values)} values\n{_table(steps)}"
+    owner = f" of {terminal(life.subject)}" if life.subject else ""
+    text = (
+        f"{terminal(life.key)}{owner}: {len(life.items):,} evidence items, {len(life.values)} values\n{_table(steps)}"
+    )
     return Report(content, text)
 
 
@@ -892,7 +900,7 @@ def _progress() -> Iterator[Progress]:
 
     def report(fraction: float, sentence: str) -> None:
         nonlocal told
-        line = f"{fraction:4.0%}  {sentence}"
+        line = terminal(f"{fraction:4.0%}  {sentence}")
         if alive:
             sys.stderr.write(f"\r\x1b[K{line}")
             sys.stderr.flush()
@@ -909,7 +917,7 @@ def _progress() -> Iterator[Progress]:
 
 
 def _say(sentence: str) -> None:
-    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.write(f"{terminal(sentence)}\n")
     sys.stderr.flush()
 
 
@@ -946,7 +954,7 @@ def _cell(value: Any) -> str:
             return f"{value:,.0f}"
         # Small p values keep their digits; what is zero but for rounding is zero.
         return f"{value:.2g}" if 1e-12 < abs(value) < 0.001 else f"{value:.3f}"
-    return _one_line(str(value))
+    return terminal(value)
 
 
 def _table(frame: pd.DataFrame) -> str:
@@ -955,7 +963,7 @@ def _table(frame: pd.DataFrame) -> str:
     for at, name in enumerate(frame.columns):
         series = frame.iloc[:, at]
         right = pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series)
-        cells = [str(name), *map(_cell, series.tolist())]
+        cells = [terminal(name), *map(_cell, series.tolist())]
         width = max(map(len, cells))
         columns.append([cell.rjust(width) if right else cell.ljust(width) for cell in cells])
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))

@@ -5,6 +5,7 @@ import streamlit as st
 from tepa_core.figures.theme import method_label
 from tepa_core.ui import cache, cost_view, state
 from tepa_core.ui import theory_view as view
+from tepa_core.ui.text import plain_text
 
 info = state.current_run()
 revoking = view.revoking_methods(info)
@@ -22,7 +23,11 @@ if revoking:
         terms = cache.exposure(info.run_id, method)
     phases = list(terms)
     phase = right.segmented_control(
-        "Phase", phases, required=True, key=state.remember("theory_phase", phases, view.hardest(terms))
+        "Phase",
+        phases,
+        format_func=plain_text,
+        required=True,
+        key=state.remember("theory_phase", phases, view.hardest(terms)),
     )
     measured = terms[phase]
     with headlines:

@@ -6,6 +6,7 @@ from tepa_core.figures import memory_size, mpi_bars, success_curve
 from tepa_core.figures.curves import HIGHLIGHT
 from tepa_core.figures.theme import method_label
 from tepa_core.ui import cache, fact_overview, headline, log_overview, state, story_view
+from tepa_core.ui.text import plain_text
 from tepa_core.ui.widgets import figure
 
 COURSES = {"success": "Success", "size": "Active memory"}
@@ -55,7 +56,9 @@ elif pollution["mpi"].isna().all():
     st.info(headline.NO_POLLUTION)
 else:
     scopes = ["every phase", *dict.fromkeys(pollution["phase"])]
-    scope = st.segmented_control("Phase", scopes, required=True, key=state.remember("scope", scopes, hardest))
+    scope = st.segmented_control(
+        "Phase", scopes, format_func=plain_text, required=True, key=state.remember("scope", scopes, hardest)
+    )
     figure(mpi_bars(pollution if scope == "every phase" else pollution[pollution["phase"] == scope]), "mpi")
 
 st.subheader(f"Where {method_label(harmed)} loses most", anchor=False)

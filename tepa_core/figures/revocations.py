@@ -8,7 +8,7 @@ from types import MappingProxyType
 import pandas as pd
 import plotly.graph_objects as go
 
-from tepa_core.figures.theme import clock, describe, layout, legend_below, listed, require, shade_phases, shown
+from tepa_core.figures.theme import clock, describe, layout, legend_below, listed, require, shade_phases
 
 RULE_STYLE: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
@@ -95,7 +95,7 @@ def by_month_caption(fell: pd.DataFrame, phases: pd.DataFrame) -> str:
     sentences = [f"{len(fell)} revocations: {listed(rules)}."]
     if len(phases):
         inside = [
-            f"{int(fell['occurred'].between(start, end, inclusive='left').sum())} in {shown(phase)}"
+            f"{int(fell['occurred'].between(start, end, inclusive='left').sum())} in {phase}"
             for phase, start, end in zip(phases["phase"], phases["start"], phases["end"], strict=True)
         ]
         sentences.append(f"By phase: {listed(inside, limit=6)}.")

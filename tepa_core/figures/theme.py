@@ -7,6 +7,7 @@ and the dark theme. The greys used for lines lie half way between both backgroun
 from __future__ import annotations
 
 import html
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
+
+from tepa_core.inert import END, ISOLATE, isolated, one_line
 
 GREY = "#8c8c8c"
 GRID = "rgba(128, 128, 128, 0.22)"
@@ -31,6 +34,8 @@ CHARACTER_PX = 6.6
 AXIS_TITLE_PX = 48
 LEGEND_ROW_PX = 19
 LEGEND_ITEM_PX = 45
+
+_ISOLATION = ISOLATE + END
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +133,14 @@ def method_style(method: str) -> Style:
 
 
 def method_label(method: str) -> str:
-    """Return the label of a method, safe to put into a figure.
+    """Return the label of a method, safe in a figure and on a page: nobody has registered what could be obeyed there.
 
     Examples
     --------
-    >>> method_label("append_only"), method_label("my_own_method")
-    ('append-only', 'my own method')
+    >>> method_label("append_only"), method_label("my_own_method"), method_label("<i>![x](y)")
+    ('append-only', 'my own method', '&lt;i&gt; x y')
     """
-    return METHOD_LABEL.get(method) or shown(method.replace("_", " "), limit=28)
+    return METHOD_LABEL.get(method) or shown(re.sub(r"[^\w<>&/-]|_", " ", method), limit=28)
 
 
 def in_legend_order(methods: Iterable[str]) -> list[str]:
@@ -166,10 +171,8 @@ def shown(text: object, *, limit: int = 160, width: int | None = None) -> str:
     >>> shown("oolong and sencha", limit=7)
     'oolong…'
     """
-    line = " ".join(str(text).split())
-    if len(line) > limit:
-        line = line[: limit - 1].rstrip() + "…"
-    lines = [line] if width is None else textwrap.wrap(line, width)
+    line = one_line(text, limit)
+    lines = [line] if width is None else [isolated(part.strip(_ISOLATION)) for part in textwrap.wrap(line, width)]
     return "<br>".join(html.escape(part, quote=False) for part in lines)
 
 

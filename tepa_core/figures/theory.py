@@ -125,8 +125,8 @@ def gain_alt_text(terms: pd.DataFrame) -> str:
 
 def gain_caption(terms: pd.DataFrame) -> str:
     """Say what to see in `gain_and_bound`: in which phases the gain is at least the bound."""
-    kept = terms.loc[terms["gain"] >= terms["bound"] - 1e-12, "phase"].map(shown).tolist()
-    broken = [shown(phase) for phase in terms["phase"] if shown(phase) not in kept]
+    kept = terms.loc[terms["gain"] >= terms["bound"] - 1e-12, "phase"].astype(str).tolist()
+    broken = [str(phase) for phase in terms["phase"] if str(phase) not in kept]
     what = "The bound holds where the filled dot is not left of the hollow square:"
     if not broken:
         return f"{what} in every phase."

@@ -16,7 +16,7 @@ from tepa_core.figures.theme import method_label
 from tepa_core.store import KeyLife, RunInfo, in_words_at
 from tepa_core.store.queries import BATCH_SIZE
 from tepa_core.ui import cache, state
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 #: Harm is counted in this many uses of the memory.
 USES = 1000

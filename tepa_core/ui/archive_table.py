@@ -11,11 +11,12 @@ import pandas as pd
 import streamlit as st
 
 from tepa_core.figures.theme import STATE_STYLE
+from tepa_core.inert import one_line
 from tepa_core.store import REVOCATION_RULES, RunInfo
 from tepa_core.store.queries import BATCH_SIZE
 from tepa_core.ui import cache, state
 from tepa_core.ui.archive_rows import USES, Archive
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 TABLE = "archive_table"
 
@@ -290,7 +291,7 @@ def _box(
     chosen = column.selectbox(
         label,
         list(words),
-        format_func=lambda option: words.get(option, option),
+        format_func=lambda option: one_line(words.get(option, option)),
         key=state.remember(name, list(words), default),
         help=explained,
     )

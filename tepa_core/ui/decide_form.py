@@ -27,7 +27,7 @@ from tepa_core.store.queries import BATCH_SIZE
 from tepa_core.ui import cache, preview, state, who
 from tepa_core.ui.archive_rows import DONE, Archive, fall_of
 from tepa_core.ui.archive_table import JUST_DECIDED
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 #: What a verb does, its icon, its key and, in a sentence, what follows. Streamlit keeps R and C for itself.
 VERBS: Mapping[Action, tuple[str, str, str, str]] = MappingProxyType(
@@ -198,8 +198,8 @@ def _why_not(info: RunInfo) -> str:
         )
     if not info.is_log and info.program != __version__:
         return (
-            f"Version {info.program} of this program played this run, and version {__version__} cannot replay it with "
-            "a decision. Start it again on Run, then decide."
+            f"Version {plain_text(info.program)} of this program played this run, and version {__version__} cannot "
+            "replay it with a decision. Start it again on Run, then decide."
         )
     return ""
 
@@ -371,7 +371,7 @@ def _words(draft: Draft, standing: Sequence[Decision]) -> None:
     """Draw the form with the reason, the name and the buttons."""
     with st.form("decide_form", border=False):
         if draft.action is Action.UNDO:
-            foreseen = preview.of_ledger(draft.members[0][2])
+            foreseen = plain_text(preview.of_ledger(draft.members[0][2]), limit=400)
             st.caption(
                 f"Takes back number {standing[-1].number} by {plain_text(standing[-1].reviewer)}"
                 f"{f': {foreseen}' if foreseen else ''}."

@@ -21,7 +21,8 @@ from tepa_core.fact_runs import FactFileError, planned, run_facts_and_keep
 from tepa_core.lifecycle import PRESETS, Thresholds
 from tepa_core.streams import read_fact_file
 from tepa_core.ui import cache, spec_form, state, who
-from tepa_core.ui.widgets import plain_text, progress_into
+from tepa_core.ui.text import plain_text
+from tepa_core.ui.widgets import progress_into
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 

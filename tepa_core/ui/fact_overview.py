@@ -14,11 +14,13 @@ from tepa_core.experiment.facts import ANSWERED, CHAIN_NOT_FOUND, MULTI_HOP, NEV
 from tepa_core.figures import answered, attribution_bars
 from tepa_core.figures.facts import count
 from tepa_core.figures.theme import STATE_STYLE, in_legend_order, method_label
+from tepa_core.inert import lines
 from tepa_core.methods import METHODS
 from tepa_core.stats.exact_match import normalized
 from tepa_core.store import RunInfo
 from tepa_core.ui import cache, headline, spec_words, state
-from tepa_core.ui.widgets import download, figure, plain_text, table
+from tepa_core.ui.text import plain_text
+from tepa_core.ui.widgets import download, figure, table
 
 ARCHIVE_PAGE, LIFECYCLE_PAGE, PHASES_PAGE = (
     "pages/audit/archive.py",
@@ -247,8 +249,8 @@ def _one(info: RunInfo, answers: pd.DataFrame) -> None:
     """Draw one question: what each method retrieved and said, and the memories that it is about."""
     asked = answers.iloc[0]
     with st.container(border=True):
-        st.markdown(f"**Question {asked['question']}**")
-        st.text(asked["text"])
+        st.markdown(f"**Question {asked['question']:,}**")
+        st.text(lines(asked["text"]))
         golds = str(asked["gold"]).split(SEPARATOR)
         st.markdown(f"Right: {' or '.join(f'**{plain_text(gold)}**' for gold in golds)}")
         table(_by_method(answers), "one_question")

@@ -9,7 +9,7 @@ import pandas as pd
 from tepa_core.experiment import OVERALL, REFERENCE
 from tepa_core.figures.facts import count
 from tepa_core.figures.theme import in_legend_order, listed, method_label
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 #: The method whose harm the paper shows, and the one that answers it; named first where a run has them.
 NAIVE, OURS, SIMPLE = "append_only", "tepa", "win_stay_lose_shift"

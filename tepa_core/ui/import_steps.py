@@ -29,10 +29,11 @@ from tepa_core.importers import (
     apply,
     open_log,
 )
+from tepa_core.inert import one_line
 from tepa_core.lifecycle import PRESETS
 from tepa_core.logs import ImportReport, import_log
 from tepa_core.ui import badges, cache, state, who, widgets
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 
@@ -238,7 +239,7 @@ def _column_box(field: str, source: Source, table: Table, guess: ColumnMapping, 
         f"{label} (required)" if field in REQUIRED else label,
         options,
         index=options.index(guess.column(field)),
-        format_func=lambda name: "–" if name is None else name,
+        format_func=lambda name: "–" if name is None else one_line(name),
         key=f"map_{field}_{source.token}",
         help=words,
     )

@@ -7,10 +7,12 @@ import streamlit as st
 
 from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment import spec_from_dict
+from tepa_core.inert import visible
 from tepa_core.store import RunInfo, UnknownRunError, delete_run, rename_run
 from tepa_core.ui import cache, spec_words, who
 from tepa_core.ui.spec_form import tell, told
-from tepa_core.ui.widgets import plain_text, table
+from tepa_core.ui.text import plain_text
+from tepa_core.ui.widgets import table
 
 OVERVIEW_PAGE, PHASES_PAGE = "pages/explore/overview.py", "pages/explore/phases.py"
 
@@ -43,7 +45,7 @@ def of_chosen(info: RunInfo) -> None:
     if not info.is_log:
         where = ", in the folder of the file" if info.is_facts else ""
         st.caption(f"The command that repeats it{where}:")
-        st.code(spec_from_dict(info.spec).command(), language="bash", wrap_lines=True)
+        st.code(visible(spec_from_dict(info.spec).command()), language="bash", wrap_lines=True)
     key = f"rename_{info.run_id}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("Name", value=info.name, key=key, max_chars=80)
@@ -86,8 +88,8 @@ def _facts(info: RunInfo) -> str:
     counts = info.counts
     if info.is_log:
         rows = f"{counts['loaded']:,} of {counts['read']:,} rows loaded, {counts['rejected']:,} rejected"
-        return f"log {plain_text(info.source)}, {rows}; {made}, version {info.program}."
-    return f"{spec_words.made_of(spec_from_dict(info.spec), counts)}; {made}, version {info.program}."
+        return f"log {plain_text(info.source)}, {rows}; {made}, version {plain_text(info.program)}."
+    return f"{spec_words.made_of(spec_from_dict(info.spec), counts)}; {made}, version {plain_text(info.program)}."
 
 
 def _loss(info: RunInfo) -> str:

@@ -8,9 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from tepa_core.figures.theme import method_label
+from tepa_core.inert import one_line
 from tepa_core.store import RunInfo
 from tepa_core.ui import cache, state
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def _of_log(info: RunInfo) -> Place | None:
     subject = middle.selectbox(
         "User",
         names,
-        format_func=lambda name: f"{name or '(no user)'} · {_revoked(counts.get(name, 0))}",
+        format_func=lambda name: f"{one_line(name) or '(no user)'} · {_revoked(counts.get(name, 0))}",
         key=state.remember("subject", names, str(best["subject"].iloc[0])),
         help="Type to find one. The first has the most revocations.",
     )
@@ -116,7 +117,7 @@ def _key_box(column: st.delta_generator.DeltaGenerator, keys: pd.DataFrame) -> s
         _say_unknown("key", ids)
     columns = (keys["key_id"], keys["key"], keys["n_values"], keys["revocations"])
     labels = {
-        name: f"{key} · {values} value{'' if values == 1 else 's'}, {_revoked(falls)}"
+        name: f"{one_line(key)} · {values} value{'' if values == 1 else 's'}, {_revoked(falls)}"
         for name, key, values, falls in zip(*columns, strict=True)
     }
     key_id: str = column.selectbox(

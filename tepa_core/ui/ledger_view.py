@@ -29,7 +29,7 @@ from tepa_core.store.ledger import verify_ledger
 from tepa_core.ui import cache, preview, state, who, widgets
 from tepa_core.ui.archive_rows import DONE
 from tepa_core.ui.decide_form import CATEGORIES, clock, foreseen_or_nothing, told
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 TABLE = "ledger_table"
 BY = {"rule": "By rule", "key": "By key"}
@@ -99,7 +99,7 @@ def verification(info: RunInfo) -> None:
             icon=":material/gpp_bad:",
         )
     for sentence in check.redacted:
-        st.caption(sentence)
+        st.caption(plain_text(sentence, limit=400))
 
 
 def agreed(info: RunInfo) -> None:
@@ -235,11 +235,13 @@ def _then_and_now(info: RunInfo, decision: Decision) -> None:
     then = preview.of_ledger(json.loads(decision.effect))
     with st.spinner("Replaying without it"):
         now = preview.of_ledger(cache.effect_now_of(info.run_id, decision.decision_id))
-    st.markdown(f"**Foreseen when it was taken:** {then or 'nothing was noted'}.")
+    st.markdown(f"**Foreseen when it was taken:** {plain_text(then, limit=400) or 'nothing was noted'}.")
     if not now:
         st.markdown("**Now:** beside the other decisions it changes nothing.")
     else:
-        st.markdown(f"**Now, beside the other decisions:** {'the same' if now == then else now}.")
+        st.markdown(
+            f"**Now, beside the other decisions:** {'the same' if now == then else plain_text(now, limit=400)}."
+        )
 
 
 def _undo_form(info: RunInfo, decision: Decision) -> None:

@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from tepa_core.figures import LifecycleData
+from tepa_core.inert import one_line
 from tepa_core.store import KeyLife
 from tepa_core.ui import state
 
@@ -63,7 +64,7 @@ def value_labels(life: KeyLife) -> dict[str, str]:
     """Name each value of the key with where it stands now: id of the precedent -> "window, active"."""
     states = life.values["state"].where(~life.values["deprecated"], "deprecated")
     rows = zip(life.values["id"], life.values["value"], states, strict=True)
-    return {str(name): f"{value or '(empty text)'}, {stands}" for name, value, stands in rows}
+    return {str(name): f"{one_line(value) or '(empty text)'}, {stands}" for name, value, stands in rows}
 
 
 def order_of(life: KeyLife, precedent: str) -> list[str]:

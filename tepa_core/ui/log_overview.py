@@ -10,7 +10,8 @@ from tepa_core.figures.theme import STATE_STYLE
 from tepa_core.store import RunInfo, in_words_at
 from tepa_core.store.queries import BATCH_SIZE
 from tepa_core.ui import badges, cache, headline
-from tepa_core.ui.widgets import figure, plain_text
+from tepa_core.ui.text import plain_text
+from tepa_core.ui.widgets import figure
 
 ARCHIVE_PAGE, LIFECYCLE_PAGE = "pages/audit/archive.py", "pages/explore/lifecycle.py"
 KEYS_SHOWN = 3

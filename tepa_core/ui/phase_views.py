@@ -11,10 +11,12 @@ from pandas.api.types import is_numeric_dtype
 from tepa_core.experiment import FACT_STREAM, OVERALL, same_draws, spec_from_dict
 from tepa_core.figures import dot_interval, forest, heatmap, mpi_bars
 from tepa_core.figures.theme import method_label
+from tepa_core.inert import one_line, visible
 from tepa_core.methods import METHODS
 from tepa_core.store import RunInfo
 from tepa_core.ui import cache, headline, spec_words, state
-from tepa_core.ui.widgets import figure, plain_text, table
+from tepa_core.ui.text import plain_text
+from tepa_core.ui.widgets import figure, table
 
 ARCHIVE_PAGE, RUN_PAGE = "pages/audit/archive.py", "pages/data/run.py"
 RECOVERY_IN = "recovery_time_"
@@ -61,7 +63,13 @@ def differences(info: RunInfo, compared: pd.DataFrame, methods: Sequence[str], l
         st.info("There is nothing to compare: this run has one method. Start one with more methods on Run.")
         return
     scopes = list(dict.fromkeys(compared["scope"]))
-    scope = st.segmented_control("Tasks of", scopes, required=True, key=state.remember("tasks_of", scopes, scopes[-1]))
+    scope = st.segmented_control(
+        "Tasks of",
+        scopes,
+        format_func=plain_text,
+        required=True,
+        key=state.remember("tasks_of", scopes, scopes[-1]),
+    )
     chosen = compared["a"].isin(methods) & compared["b"].isin(methods)
     rows = compared[chosen & (compared["scope"] == scope)]
     if rows.empty:
@@ -94,7 +102,7 @@ def another_run(info: RunInfo, methods: Sequence[str], level: float) -> None:
     other = st.selectbox(
         "Compare with",
         list(names),
-        format_func=lambda run: f"{names.get(run, run)} ({run})",
+        format_func=lambda run: f"{one_line(names.get(run, run))} ({run})",
         key=state.remember("against", list(names), next(iter(names))),
     )
     here, there = spec_from_dict(info.spec), spec_from_dict(cache.run_info(other).spec)
@@ -179,7 +187,7 @@ def choices(info: RunInfo) -> None:
     for sentence in spec_words.choices(spec):
         st.markdown(sentence)
     st.caption("The command that repeats it:")
-    st.code(spec.command(), language="bash", wrap_lines=True)
+    st.code(visible(spec.command()), language="bash", wrap_lines=True)
 
 
 def _bounds(row: pd.Series) -> str:

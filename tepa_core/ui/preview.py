@@ -18,7 +18,7 @@ from tepa_core.lifecycle import Verdict
 from tepa_core.store import KeyLife, RunInfo, in_words_at
 from tepa_core.store.previewed import Preview
 from tepa_core.ui import cache, lifecycle_view, widgets
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 
 def ask(

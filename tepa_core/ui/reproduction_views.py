@@ -30,7 +30,8 @@ from tepa_core.reported import (
 from tepa_core.streams import STREAMS
 from tepa_core.streams.fact_file import FactFileError
 from tepa_core.ui import cache, cost_view, state, who
-from tepa_core.ui.widgets import figure, plain_text, progress_into, table
+from tepa_core.ui.text import plain_text
+from tepa_core.ui.widgets import figure, progress_into, table
 
 DRIFT_STREAMS = ("controlled", "executable", "preference")
 

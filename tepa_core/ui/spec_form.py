@@ -18,7 +18,8 @@ from tepa_core.methods import FALLBACKS, METHODS
 from tepa_core.store import save_run
 from tepa_core.streams import STREAMS
 from tepa_core.ui import cache, headline, state, who
-from tepa_core.ui.widgets import plain_text, progress_into
+from tepa_core.ui.text import plain_text
+from tepa_core.ui.widgets import progress_into
 
 _NEWS = "run_news"
 

@@ -8,7 +8,7 @@ from typing import Any
 from tepa_core.experiment import FactSpec, RunSpec, Spec
 from tepa_core.experiment.facts import DETERMINISTIC
 from tepa_core.ui import headline
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 #: Fields of a spec that name its parts rather than settings.
 _NAMES = ("stream", "methods", "digest")

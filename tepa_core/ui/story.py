@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tepa_core.figures.theme import STATE_STYLE, method_label
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from tepa_core.methods import METHODS
 from tepa_core.store import RunInfo
 from tepa_core.ui import cache, state, story
 from tepa_core.ui.headline import NAIVE
-from tepa_core.ui.widgets import plain_text, table
+from tepa_core.ui.text import plain_text
+from tepa_core.ui.widgets import table
 
 LIFECYCLE_PAGE = "pages/explore/lifecycle.py"
 

@@ -23,7 +23,8 @@ from tepa_core.stats.theory import (
 )
 from tepa_core.store import RunInfo
 from tepa_core.ui import cache, headline, state
-from tepa_core.ui.widgets import figure, plain_text, table
+from tepa_core.ui.text import plain_text
+from tepa_core.ui.widgets import figure, table
 
 #: Outcomes at which the false-revocation curves are drawn, up to the chosen number.
 AT_OUTCOMES = (5, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 300, 400)

@@ -21,7 +21,7 @@ import streamlit as st
 from tepa_core.decisions import Actor, Role
 from tepa_core.store import Store
 from tepa_core.ui import cache
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 #: Session key of the typed name. It is no widget's key, so it outlives the widgets that ask for it.
 NAME = "reviewer_name"

@@ -11,11 +11,12 @@ import streamlit as st
 
 from tepa_core.experiment import spec_from_dict
 from tepa_core.figures.theme import STATE_STYLE, method_label
+from tepa_core.inert import lines, one_line
 from tepa_core.lifecycle import Line, Thresholds
 from tepa_core.methods import METHODS
 from tepa_core.store import KeyLife, in_words_at
 from tepa_core.ui import cache, trial_words
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 #: What put a value into the archive, as the end of "revoked by".
 REVOKED_BY: Mapping[str, str] = MappingProxyType(
@@ -138,12 +139,14 @@ def show(life: KeyLife, precedent: str, transition_id: str | None) -> None:
             return
         step, reason = _step(life, transition_id), life.why(transition_id)
         st.markdown(f"**Why: {value}, {_arrow(step)}**")
-        st.markdown(reason.sentence)
+        st.markdown(plain_text(reason.sentence, limit=600))
         st.caption(rule_in_words(step["rule"], life.thresholds))
         st.table(_arithmetic(reason.lines), hide_index=True, border="horizontal", alt="The numbers that decided")
         _tried(life, step)
         if reason.counterfactual:
-            st.markdown(f":material/undo: **What would have prevented it.** {reason.counterfactual}")
+            st.markdown(
+                f":material/undo: **What would have prevented it.** {plain_text(reason.counterfactual, limit=600)}"
+            )
         st.markdown(f":material/update: **What happened then.** {_sequel(life, precedent, step)}")
         st.markdown(f":material/flag: **Where it stands now.** {_standing(life, precedent)}")
         _refused(life, precedent)
@@ -152,7 +155,7 @@ def show(life: KeyLife, precedent: str, transition_id: str | None) -> None:
 
 def _standing(life: KeyLife, precedent: str) -> str:
     """Say where a precedent stands now, and for methods that hold trials that these must be passed as well."""
-    words = life.standing(precedent)
+    words = plain_text(life.standing(precedent), limit=600)
     stands = life.values.loc[life.values["id"] == precedent, "state"].iloc[0]
     on_trial = life.method in METHODS and METHODS[life.method].trials and stands != "active"
     return f"{words} It must pass its trials as well." if on_trial else words
@@ -208,7 +211,7 @@ def _sequel(life: KeyLife, precedent: str, step: Mapping[Hashable, Any]) -> str:
     return f"It became {following['to_state']} {moment(life, following['x'])}."
 
 
-def _sources(life: KeyLife, value: str, step: Mapping[Hashable, Any], evidence: tuple[int, ...]) -> None:
+def _sources(life: KeyLife, escaped: str, step: Mapping[Hashable, Any], evidence: tuple[int, ...]) -> None:
     chosen = life.items[life.items["seq"].isin(evidence)]
     st.markdown(f"**On this evidence** ({len(chosen)} item{'' if len(chosen) == 1 else 's'}, the oldest first)")
     if len(chosen) > QUOTED:
@@ -216,11 +219,11 @@ def _sources(life: KeyLife, value: str, step: Mapping[Hashable, Any], evidence: 
     for item in chosen.tail(QUOTED).to_dict("records"):
         own = item["value_id"] == step["value_id"]
         if own and item["supports"]:
-            side = f":material/add_circle: For **{value}**"
+            side = f":material/add_circle: For **{escaped}**"
         elif own:
-            side = f":material/do_not_disturb_on: Against **{value}**"
+            side = f":material/do_not_disturb_on: Against **{escaped}**"
         elif item["supports"]:
-            side = f":material/do_not_disturb_on: Against **{value}**, for **{plain_text(item['value'])}**"
+            side = f":material/do_not_disturb_on: Against **{escaped}**, for **{plain_text(item['value'])}**"
         else:
             side = f":material/remove: Against **{plain_text(item['value'])}**"
         known = [
@@ -235,13 +238,14 @@ def _sources(life: KeyLife, value: str, step: Mapping[Hashable, Any], evidence: 
 def said(life: KeyLife, item: Mapping[Hashable, Any]) -> str:
     """Quote an evidence item, or say what happened when nobody said anything. Plain text."""
     if pd.notna(item["text"]) and str(item["text"]).strip():
-        return f"“{str(item['text']).strip()}”"
+        return f"“{lines(str(item['text']).strip())}”"
+    value = one_line(item["value"])
     if life.info.is_log:
-        return f"{'States' if item['supports'] else 'Refutes'} {item['value']}; the log has no sentence for it."
+        return f"{'States' if item['supports'] else 'Refutes'} {value}; the log has no sentence for it."
     if spec_from_dict(life.info.spec).asserts:
         who = "The profile that memory starts with" if item["x"] < 0 else "Feedback"
-        return f"{who} {'states' if item['supports'] else 'refutes'} {item['value']}."
-    return f"{item['value']} was used and {'succeeded' if item['supports'] else 'failed'}."
+        return f"{who} {'states' if item['supports'] else 'refutes'} {value}."
+    return f"{value} was used and {'succeeded' if item['supports'] else 'failed'}."
 
 
 def _value(life: KeyLife, precedent: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -13,8 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from tepa_core.csvsafe import to_safe_csv
 from tepa_core.experiment import Progress
+from tepa_core.inert import one_line
 from tepa_core.store import RunInfo, StoreError
 from tepa_core.ui import cache, state
+from tepa_core.ui.text import plain_text
 
 
 def frame(title: str, question: str) -> None:
@@ -33,17 +34,18 @@ def frame(title: str, question: str) -> None:
                 status.update(label="The first run is ready", state="complete", expanded=False)
             listed = cache.runs()
     except StoreError as error:
-        st.error(str(error), icon=":material/database_off:")
+        st.error(plain_text(error, limit=600), icon=":material/database_off:")
         st.stop()
     names = dict(zip(listed["run_id"], listed["name"], strict=True))
     asked = st.query_params.get("run")
     if asked is not None and asked not in names and asked != st.session_state.get("run_in_url"):
-        st.warning(f"There is no run {asked} in this database; showing {names[next(iter(names))]} instead.")
+        instead = plain_text(names[next(iter(names))])
+        st.warning(f"There is no run {plain_text(asked)} in this database; showing {instead} instead.")
     with st.sidebar:
         run_id = st.selectbox(
             "Run",
             list(names),
-            format_func=lambda run: names.get(run, run),
+            format_func=lambda run: one_line(names.get(run, run)),
             key=state.remember("run", list(names), next(iter(names))),
             help="Every page shows this run. Start another on Run, or load your own log on Import.",
         )
@@ -57,7 +59,7 @@ def progress_into(bar: DeltaGenerator) -> Progress:
     """Show the progress of long work in a bar."""
 
     def show(done: float, words: str) -> None:
-        bar.progress(min(done, 1.0), words)
+        bar.progress(min(done, 1.0), plain_text(words, limit=200))
 
     return show
 
@@ -71,23 +73,6 @@ def _in_short(info: RunInfo) -> str:
         asked = f"{info.counts['facts']:,} facts, {info.counts['tasks']:,} questions in {orders}"
         return f"{asked}, made {made}. Id `{info.run_id}`."
     return f"{info.counts['seeds']} seeds × {info.counts['tasks']} tasks, made {made}. Id `{info.run_id}`."
-
-
-#: Characters that mean something in Markdown. After some of them a word joiner, which nobody sees, keeps Streamlit from
-#: making links, arrows and emoji out of them.
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~$:^=/@&\"'])")
-_JOINED = re.compile(r"(?<=:)(?=[A-Za-z/])|(?<=[@<])(?=\S)|(?<=www)(?=\.)|(?<=-)(?=[->])", re.IGNORECASE)
-
-
-def plain_text(text: object, limit: int = 80) -> str:
-    """Return somebody's text so that Markdown shows it as it is: one line, shortened, nothing in it obeyed.
-
-    Whole sentences of a log are better shown with ``st.text``, which knows no Markdown at all.
-    """
-    line = " ".join(str(text).split())
-    if len(line) > limit:
-        line = line[: limit - 1].rstrip() + "…"
-    return _MARKDOWN.sub(r"\\\1", _JOINED.sub("\u2060", line))
 
 
 def figure(fig: go.Figure, key: str, *, select: bool | Callable[[], None] = False) -> object:
@@ -114,7 +99,8 @@ def figure(fig: go.Figure, key: str, *, select: bool | Callable[[], None] = Fals
         config={"displaylogo": False, "toImageButtonOptions": {"filename": key, "scale": 2}},
     )
     if words.get("caption"):
-        st.caption(words["caption"])
+        # Captions are plain sentences that name phases, keys and reviewers.
+        st.caption(plain_text(words["caption"], limit=2000))
     return chosen
 
 
@@ -148,8 +134,8 @@ def simulation_only(info: RunInfo, what: str) -> None:
     """Stop a page that needs episodes when the run is a log, saying where to go."""
     if info.is_log:
         st.info(
-            f"{info.name} is an imported log: it holds evidence, but nobody's successes, so there is no {what}. "
-            "See its memories on Lifecycle and Archive, or choose a simulated run on the left.",
+            f"{plain_text(info.name)} is an imported log: it holds evidence, but nobody's successes, so there is no "
+            f"{what}. See its memories on Lifecycle and Archive, or choose a simulated run on the left.",
             icon=":material/info:",
         )
         st.stop()

@@ -43,7 +43,7 @@ def test_words_give_the_counts_by_rule_and_phase(fell):
     words = revocations_by_month(fell, phases).layout.meta
     assert words["caption"] == (
         "4 revocations: 2 by the recent rule, 1 by the posterior rule and 1 superseded by another value. "
-        "By phase: 1 in light and 3 in &lt;b&gt;late."
+        "By phase: 1 in light and 3 in <b>late."
     )
     assert words["alt"].endswith("March 2025 3, May 2025 1.")
 

@@ -80,6 +80,11 @@ function written(value, kind) {
   return value === null || value === undefined ? "none" : KINDS[kind].alone(value);
 }
 
+// Plotly obeys a subset of HTML wherever it writes; names of settings and phases are somebody's text.
+function inert(text) {
+  return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
 function short(value) {
   return String(Number(value.toFixed(4)));
 }
@@ -495,9 +500,9 @@ class Board {
     const band = (mean, lo, hi) => lo && lo.some((bound) => bound !== null)
       ? { type: "data", symmetric: false, array: mean.map((m, i) => hi[i] - m), arrayminus: mean.map((m, i) => m - lo[i]), thickness: 2, width: 5 }
       : { visible: false };
-    const tell = (values, kind) => values.map((value, i) => `${scopes[i]}: ${written(value, kind)}`);
+    const tell = (values, kind) => values.map((value, i) => `${inert(scopes[i])}: ${written(value, kind)}`);
     const settings = [
-      { ...pinned, metrics: pinned.metrics, color: GREY, symbol: "diamond-open", title: pinned.name, shift: -0.13, pattern: "/" },
+      { ...pinned, metrics: pinned.metrics, color: GREY, symbol: "diamond-open", title: inert(pinned.name), shift: -0.13, pattern: "/" },
       { ...sample, color: BLUE, symbol: "circle", title: "this setting", shift: 0.13, pattern: "" },
     ];
     const traces = [];
@@ -529,7 +534,7 @@ class Board {
       this.ranges = [low - 0.06 * (high - low), high + 0.06 * (high - low)];
     }
     const layout = {
-      xaxis: { tickvals: places, ticktext: scopes, range: [-0.5, scopes.length - 0.5], anchor: "y2", showgrid: false },
+      xaxis: { tickvals: places, ticktext: scopes.map(inert), range: [-0.5, scopes.length - 0.5], anchor: "y2", showgrid: false },
       yaxis: { domain: [0.44, 1], range: [0, 1.04], title: { text: "Success (share of tasks)" } },
       yaxis2: { domain: [0, 0.32], range: this.ranges, title: { text: "Pollution index" }, zeroline: true, zerolinecolor: GREY, zerolinewidth: 2 },
       annotations: [{
@@ -655,7 +660,7 @@ class Board {
       legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", traceorder: "normal" },
     };
     return [
-      [bar(pinned.name, pinned.metrics, GREY, "/"), bar("this setting", sample.metrics, BLUE, "")],
+      [bar(inert(pinned.name), pinned.metrics, GREY, "/"), bar("this setting", sample.metrics, BLUE, "")],
       layout,
       "What becomes of the memories of this log; the evidence stays the same, the rule reads it with other thresholds.",
     ];

@@ -20,9 +20,9 @@ from tepa_core.experiment.sweep import Grid
 from tepa_core.figures.theme import method_label
 from tepa_core.lifecycle import Thresholds
 from tepa_core.store import RunInfo
+from tepa_core.ui.text import plain_text
 from tepa_core.ui.thresholds import sliders
 from tepa_core.ui.thresholds.sliders import PAPER, Slider
-from tepa_core.ui.widgets import plain_text
 
 KEY = "threshold_board"
 

@@ -15,16 +15,18 @@ from streamlit.delta_generator import DeltaGenerator
 from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment.sweep import Grid
 from tepa_core.figures.theme import STATE_STYLE, method_label
+from tepa_core.inert import one_line, visible
 from tepa_core.lifecycle import Thresholds
 from tepa_core.methods import METHODS
 from tepa_core.store import RunInfo
 from tepa_core.store.settings import LONGEST_NAME, delete_setting, save_setting
 from tepa_core.ui import cache, state, who
 from tepa_core.ui.headline import points
+from tepa_core.ui.text import plain_text
 from tepa_core.ui.thresholds import board, sliders
 from tepa_core.ui.thresholds.board import LOG_MEASURES, MEASURES, Held, Sweeps, View
 from tepa_core.ui.thresholds.sliders import PAPER, SLIDERS, Slider
-from tepa_core.ui.widgets import download, plain_text, progress_into
+from tepa_core.ui.widgets import download, progress_into
 
 CHARTS = {"phases": "By phase", "surface": "Two thresholds", "tradeoff": "Trade-off"}
 LOG_CHARTS = {"counts": "Counts", "surface": "Two thresholds"}
@@ -78,7 +80,7 @@ def choose_view(info: RunInfo, methods: list[str]) -> tuple[str, str, str, str]:
     scope = OVERALL
     if not info.is_log:
         hardest = "reversal" if "reversal" in scopes else OVERALL
-        scope = right.selectbox("Tasks of", scopes, key=state.remember("tasks", scopes, hardest))
+        scope = right.selectbox("Tasks of", scopes, format_func=one_line, key=state.remember("tasks", scopes, hardest))
         state.write("tasks", scope)
     method = methods[0] if methods else ""
     if len(methods) > 1:
@@ -385,7 +387,7 @@ def keep(info: RunInfo, drawn: Drawn) -> None:
         st.form_submit_button("Save", icon=":material/save:", key="setting_save", on_click=_save, args=(drawn.current,))
     with right:
         if saved:
-            chosen = st.selectbox("Saved settings", list(saved), key="saved_setting")
+            chosen = st.selectbox("Saved settings", list(saved), format_func=one_line, key="saved_setting")
             setting = saved[chosen]
             st.text(sliders.as_text(setting).replace(",", ", ") or "the paper's setting")
             with st.container(horizontal=True):
@@ -395,12 +397,12 @@ def keep(info: RunInfo, drawn: Drawn) -> None:
         else:
             st.caption("There is no saved setting yet.")
     st.markdown("The command that imports this log with it:" if info.is_log else "The command that runs all of it so:")
-    st.code(sliders.command(info, drawn.current), language="bash", wrap_lines=True)
+    st.code(visible(sliders.command(info, drawn.current)), language="bash", wrap_lines=True)
     if not info.is_log:
         st.markdown("And the one that computes the surface of two thresholds:")
         x, y = (SLIDERS[str(st.session_state.get(f"{axis}_choice") or default)].coarse for axis, default in _AXES)
         command = sliders.sweep_command(info, drawn.current, x, y, drawn.method, drawn.measure, drawn.scope)
-        st.code(command, language="bash", wrap_lines=True)
+        st.code(visible(command), language="bash", wrap_lines=True)
 
 
 _AXES = (("x", "theta_rev"), ("y", "theta_rec"))

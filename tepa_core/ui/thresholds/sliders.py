@@ -15,7 +15,7 @@ from tepa_core.lifecycle import PRESETS, Thresholds
 from tepa_core.lifecycle.precedent import MAX_N_REC, MAX_TRIAL_BUDGET
 from tepa_core.store import RunInfo
 from tepa_core.ui import state
-from tepa_core.ui.widgets import plain_text
+from tepa_core.ui.text import plain_text
 
 PAPER = PRESETS["default"]
 
