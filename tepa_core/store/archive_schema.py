@@ -13,7 +13,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -523,7 +523,8 @@ def _check_together(run: RunContent, tables: Mapping[str, pd.DataFrame], name: s
             raise damaged(name, "the evidence of a log has no method and no seed")
     else:
         _check_played(run, tables, name)
-    _check_phases(tables.get("phase"), name)
+    if "phase" in tables:
+        _check_stretches(tables["phase"], "phases", name)
 
 
 def _check_played(run: RunContent, tables: Mapping[str, pd.DataFrame], name: str) -> None:
@@ -535,9 +536,7 @@ def _check_played(run: RunContent, tables: Mapping[str, pd.DataFrame], name: str
             raise damaged(name, f"{table}.parquet has a method that the run has not")
         if "seed" in frame and len(frame) and not frame["seed"].between(seeds.start, seeds.stop - 1).all():
             raise damaged(name, f"{table}.parquet has a seed that the run has not")
-    evidence = tables.get("evidence")
-    if evidence is not None and not all(METHODS[str(method)].lifecycle for method in evidence["method"].unique()):
-        raise damaged(name, "it has evidence of a method that keeps no precedents")
+    _check_learned(spec.methods, seeds, tables.get("evidence"), name)
     episodes = tables.get("episode")
     phases = tables.get("phase")
     if episodes is None or phases is None:
@@ -553,16 +552,32 @@ def _check_played(run: RunContent, tables: Mapping[str, pd.DataFrame], name: str
     if not set(episodes["phase"].unique()) <= set(phases["phase"]):
         raise damaged(name, "it has an episode of a phase that it has not")
     truth = tables.get("truth")
-    if truth is not None and (truth["start_at"] >= truth["end_at"]).any():
-        raise damaged(name, "its truth has a stretch that ends before it begins")
+    if truth is not None:
+        for _, of_key in truth.groupby(["seed", "key"]):
+            _check_stretches(of_key, "truth of one key", name)
     if spec.stream == FACT_STREAM and "question" not in tables:
         raise damaged(name, "a fact run needs its questions")
 
 
-def _check_phases(phases: pd.DataFrame | None, name: str) -> None:
-    if phases is None:
-        return
-    rows = phases.sort_values("start_at")
+def _check_learned(methods: Sequence[str], seeds: range, evidence: pd.DataFrame | None, name: str) -> None:
+    """Check that each method with precedents has evidence on each seed, about keys and values of one spelling."""
+    lanes = {(method, seed) for method in methods if METHODS[method].lifecycle for seed in seeds}
+    found = set() if evidence is None else set(zip(evidence["method"], evidence["seed"], strict=True))
+    if lanes != found:
+        raise damaged(name, "it has not for each method that keeps precedents its evidence on each seed")
+    if (
+        evidence is not None
+        and (
+            (evidence["key"] != evidence["key_id"])
+            | (evidence["value"] != evidence["value_id"])
+            | (evidence["subject"] != "")
+        ).any()
+    ):
+        raise damaged(name, "the evidence of a simulation has keys and values of one spelling, and no user")
+
+
+def _check_stretches(rows: pd.DataFrame, what: str, name: str) -> None:
+    rows = rows.sort_values("start_at")
     starts, ends = rows["start_at"].to_numpy(), rows["end_at"].to_numpy()
     if (starts >= ends).any() or (starts[1:] < ends[:-1]).any():
-        raise damaged(name, "its phases overlap, or one ends before it begins")
+        raise damaged(name, f"the stretches of the {what} overlap, or one ends before it begins")
