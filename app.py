@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from tepa_core.ui import who, widgets
+from tepa_core.ui import boundary, who, widgets
 
 ICON = Path(__file__).parent / "tepa_core" / "ui" / "icon.svg"
 
@@ -49,7 +49,8 @@ page = st.navigation(
     }
 )
 who.sign_in()
-widgets.frame(page.title, questions[page.title])
+widgets.frame(page.url_path or "overview", page.title, questions[page.title])
 if page.title in {title for _, title, _, _ in PAGES["Data"]}:
     who.only_reviewers("to start, import and delete runs")
-page.run()
+with boundary.around("This page"):
+    page.run()

@@ -31,7 +31,7 @@ if listing.shown.empty:
 
 ids = [str(name) for name in listing.shown["id"]]
 archive_table.say_missing(info, archive.rows, ids)
-selected = st.session_state[state.remember("precedent", ids, ids[0])]
+selected = st.session_state[state.remember("precedent", ids, ids[0], told=True)]
 archive_table.table(listing, selected, info)
 with st.container(horizontal=True, vertical_alignment="center"):
     archive_table.step_buttons(listing, selected)

@@ -5,8 +5,8 @@ import streamlit as st
 from tepa_core.experiment import FACT_STREAM
 from tepa_core.ui import cache, fact_form, kept_runs, spec_form, state
 
-info = state.current_run()
-kept_runs.show_news(info)
+info = state.readable_run()
+kept_runs.show_news(state.chosen_run())
 st.subheader("A new run", anchor=False)
 stream = spec_form.choose_stream()
 if stream == FACT_STREAM:
@@ -18,6 +18,9 @@ else:
     if request is not None:
         spec_form.start(*request)
 st.subheader("The run chosen on the left", anchor=False)
-kept_runs.of_chosen(info)
+if info is None:
+    kept_runs.of_unreadable(state.chosen_run())
+else:
+    kept_runs.of_chosen(info)
 st.subheader("All runs", anchor=False)
 kept_runs.listed(cache.runs())

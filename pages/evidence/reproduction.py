@@ -59,5 +59,5 @@ st.page_link(
     "pages/evidence/theory.py",
     label="What revocation guarantees, and what it costs",
     icon=":material/function:",
-    query_params={"run": state.current_run().run_id},
+    query_params={"run": state.chosen_run()},
 )

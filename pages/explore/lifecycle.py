@@ -26,7 +26,7 @@ with right:
         "Value to explain",
         list(values),
         format_func=lambda name: values.get(name, name),
-        key=state.remember("precedent", list(values), lifecycle_view.last_fall(life)[0]),
+        key=state.remember("precedent", list(values), lifecycle_view.last_fall(life)[0], told=True),
     )
     state.write("precedent", precedent)
     steps, transition = lifecycle_view.order_of(life, precedent), None

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from tepa_core.experiment import FACT_STREAM
-from tepa_core.ui import state, thresholds
+from tepa_core.ui import boundary, state, thresholds
 
 info = state.current_run()
 methods = thresholds.methods_of(info)
@@ -36,7 +36,7 @@ def page() -> None:
 
 
 # Apart from the frame the page answers sooner; but only a run of the whole script stops when a person moves on.
-(st.fragment(page) if thresholds.answers_soon(info) else page)()
+(boundary.fragment(page) if thresholds.answers_soon(info) else page)()
 st.subheader("Where to go from here", anchor=False)
 for path, label, icon in (
     ("explore/lifecycle", "See one memory's life", "timeline"),

@@ -71,7 +71,8 @@ def runs(store: Store) -> pd.DataFrame:
         store,
         """
         SELECT run_id, kind, stream, name, run.created_at, elapsed_s,
-               coalesce(TRY_CAST(json_extract(counts, '$.seeds') AS INTEGER), 0) AS seeds,
+               coalesce(TRY_CAST(CASE WHEN json_valid(counts) THEN json_extract(counts, '$.seeds') END AS INTEGER), 0)
+                   AS seeds,
                count(precedent_id) AS precedents, count(precedent_id) FILTER (state = 'revoked') AS revoked, source
         FROM run LEFT JOIN precedent USING (run_id)
         GROUP BY ALL ORDER BY run.created_at DESC, run_id

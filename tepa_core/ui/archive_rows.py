@@ -140,17 +140,12 @@ def _moment(column: Any, info: RunInfo) -> int | pd.Timestamp | None:
 
 def _day(column: Any) -> pd.Timestamp | None:
     said = state.news("as_of")
-    if said is not None:
-        try:
-            st.session_state["as_of_choice"] = dt.date.fromisoformat(said)
-        except ValueError:
-            st.session_state["as_of_choice"] = None
-            st.warning(f"{plain_text(said)} is no date; showing the archive at the end of the log.")
-    else:
-        st.session_state["as_of_choice"] = st.session_state.get("as_of_choice")
+    key = state.remember("as_of", None, None, dt.date, told=True)
+    if said and st.session_state[key] is None:
+        st.warning(f"{plain_text(said)} is no date; showing the archive at the end of the log.")
     day = column.date_input(
         "As of",
-        key="as_of_choice",
+        key=key,
         format="YYYY-MM-DD",
         min_value=dt.date(1970, 1, 1),
         help="What stood in the archive at the end of this day (UTC), and in which order it would have been looked at "

@@ -14,7 +14,7 @@ from tepa_core.figures.theme import STATE_STYLE
 from tepa_core.inert import one_line
 from tepa_core.store import REVOCATION_RULES, RunInfo
 from tepa_core.store.queries import BATCH_SIZE
-from tepa_core.ui import cache, state
+from tepa_core.ui import boundary, cache, state
 from tepa_core.ui.archive_rows import USES, Archive
 from tepa_core.ui.text import plain_text
 
@@ -154,6 +154,7 @@ def counts(listing: Listing) -> str:
     return words
 
 
+@boundary.callback
 def clear() -> None:
     """Set every filter back; a callback."""
     for name in ("find", "rule", "user", "slot", "lives", "fell", "review"):
@@ -266,12 +267,14 @@ def step_buttons(listing: Listing, selected: str) -> None:
     st.text(f"{position + 1:,} of {len(shown):,}")
 
 
+@boundary.callback
 def _open_row(shown: pd.DataFrame) -> None:
     rows = st.session_state[TABLE]["selection"]["rows"]
     if rows and rows[0] < len(shown):
         _open(shown.iloc[rows[0]].to_dict())
 
 
+@boundary.callback
 def _open(row: Mapping[Hashable, Any]) -> None:
     """Open a precedent here, and let Lifecycle start from it too."""
     state.choose("precedent", str(row["id"]))

@@ -24,7 +24,7 @@ from tepa_core.decisions import (
 from tepa_core.store import KeyLife, RunInfo, UnknownPrecedentError, in_words_at
 from tepa_core.store.decide import MAX_REASON, DecisionRequest, record
 from tepa_core.store.queries import BATCH_SIZE
-from tepa_core.ui import cache, preview, state, who
+from tepa_core.ui import boundary, cache, preview, state, who
 from tepa_core.ui.archive_rows import DONE, Archive, fall_of
 from tepa_core.ui.archive_table import JUST_DECIDED
 from tepa_core.ui.text import plain_text
@@ -207,17 +207,19 @@ def _why_not(info: RunInfo) -> str:
 def _chosen(allowed: Sequence[Action]) -> Action | None:
     said = state.news("verb")
     if said is not None:
-        st.session_state["verb_choice"] = said
-    held = st.session_state.get("verb_choice", "")
+        state.choose("verb", said)
+    held = state.held("verb", "")
     return next((action for action in allowed if action == held), None)
 
 
+@boundary.callback
 def _open_verb(action: Action) -> None:
     """Open the form of a verb; a callback."""
     _close()
     state.choose("verb", str(action))
 
 
+@boundary.callback
 def _close() -> None:
     state.choose("verb", "")
     st.session_state.pop(_REQUEST, None)
@@ -414,6 +416,7 @@ def _words(draft: Draft, standing: Sequence[Decision]) -> None:
             st.form_submit_button("Cancel", key="decide_cancel", shortcut="Esc", type="tertiary", on_click=_close)
 
 
+@boundary.callback
 def save(draft: Draft, undoes: str | None = None) -> None:
     """Write the decision, or one for each memory of a batch; a callback.
 

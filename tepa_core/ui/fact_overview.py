@@ -18,7 +18,7 @@ from tepa_core.inert import lines
 from tepa_core.methods import METHODS
 from tepa_core.stats.exact_match import normalized
 from tepa_core.store import RunInfo
-from tepa_core.ui import cache, headline, spec_words, state
+from tepa_core.ui import boundary, cache, headline, spec_words, state
 from tepa_core.ui.text import plain_text
 from tepa_core.ui.widgets import download, figure, table
 
@@ -155,7 +155,7 @@ def _to_key(info: RunInfo, method: str, key_id: str, words: str, precedent: str 
     )
 
 
-@st.fragment
+@boundary.fragment
 def _questions(info: RunInfo, spec: FactSpec) -> None:
     """Draw the questions with every method's answer in one order, and the one that is selected."""
     left, right = st.columns([1, 2])
@@ -197,6 +197,7 @@ def _questions(info: RunInfo, spec: FactSpec) -> None:
     _one(info, answers[answers["question"] == chosen])
 
 
+@boundary.callback
 def _choose(numbers: Sequence[int]) -> None:
     rows = st.session_state[QUESTIONS]["selection"]["rows"]
     if rows and rows[0] < len(numbers):

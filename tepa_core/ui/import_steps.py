@@ -32,7 +32,7 @@ from tepa_core.importers import (
 from tepa_core.inert import one_line
 from tepa_core.lifecycle import PRESETS
 from tepa_core.logs import ImportReport, import_log
-from tepa_core.ui import badges, cache, state, who, widgets
+from tepa_core.ui import badges, boundary, cache, state, who, widgets
 from tepa_core.ui.text import plain_text
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -164,6 +164,7 @@ def choose_file() -> Source | None:
     return None if uploaded is None else Source(uploaded.file_id, uploaded.name, "default", uploaded)
 
 
+@boundary.callback
 def _choose(choice: str) -> None:
     st.session_state[_CHOICE] = choice
 
@@ -348,7 +349,7 @@ def load(source: Source, mapping: ColumnMapping | None, preset: str, name: str |
 def show_report() -> None:
     """Show what the last import did, as long as its run is the current one."""
     held = st.session_state.get(_REPORT)
-    if held is None or held[0].run_id != state.current_run().run_id:
+    if held is None or held[0].run_id != state.chosen_run():
         return
     report: ImportReport = held[0]
     info = state.current_run()

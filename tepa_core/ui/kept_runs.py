@@ -9,7 +9,7 @@ from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment import spec_from_dict
 from tepa_core.inert import visible
 from tepa_core.store import RunInfo, UnknownRunError, delete_run, rename_run
-from tepa_core.ui import cache, spec_words, who
+from tepa_core.ui import boundary, cache, spec_words, who
 from tepa_core.ui.spec_form import tell, told
 from tepa_core.ui.text import plain_text
 from tepa_core.ui.widgets import table
@@ -17,7 +17,7 @@ from tepa_core.ui.widgets import table
 OVERVIEW_PAGE, PHASES_PAGE = "pages/explore/overview.py", "pages/explore/phases.py"
 
 
-def show_news(info: RunInfo) -> None:
+def show_news(run_id: str) -> None:
     """Say what the last click did, and where to go with the chosen run."""
     news = told()
     if news is None:
@@ -25,16 +25,42 @@ def show_news(info: RunInfo) -> None:
     words, done = news
     if done:
         st.success(plain_text(words, limit=300), icon=":material/check:")
-        _open(info)
+        _open(run_id)
     else:
         st.error(plain_text(words, limit=300), icon=":material/error:")
 
 
 def of_chosen(info: RunInfo) -> None:
-    """Draw what belongs to the run chosen on the left."""
+    """Draw what belongs to the run chosen on the left; it can be renamed and deleted whatever stands in it."""
+    with boundary.around("This run"):
+        _made(info)
+    key = f"rename_{info.run_id}"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input("Name", value=info.name, key=key, max_chars=80)
+        st.button("Rename", icon=":material/edit:", key="rename", on_click=_rename, args=(info.run_id, key))
+        with st.popover("Delete", icon=":material/delete:", key="delete"):
+            with boundary.around("This count"):
+                st.markdown(_loss(info))
+            st.button("Delete for good", type="primary", key="delete_it", on_click=_delete, args=(info,))
+
+
+def of_unreadable(run_id: str) -> None:
+    """Draw what can be done with a run of which not even the outline can be read."""
+    st.warning(
+        "This run cannot be read: its row in the database is damaged. Every other run works as before. Delete it, or "
+        "take a copy of the database first if somebody is to look at it.",
+        icon=":material/broken_image:",
+    )
+    with st.popover("Delete", icon=":material/delete:", key="delete"):
+        st.markdown(f"Delete run {plain_text(run_id)} with all that belongs to it? This cannot be undone.")
+        st.button("Delete for good", type="primary", key="delete_it", on_click=_delete_unreadable, args=(run_id,))
+
+
+def _made(info: RunInfo) -> None:
+    """Say what the chosen run is made of, and how to repeat it."""
     st.markdown(f"**{plain_text(info.name)}**: {_facts(info)}")
     with st.container(horizontal=True):
-        _open(info)
+        _open(info.run_id)
         if not info.is_log:
             st.page_link(
                 PHASES_PAGE,
@@ -46,13 +72,6 @@ def of_chosen(info: RunInfo) -> None:
         where = ", in the folder of the file" if info.is_facts else ""
         st.caption(f"The command that repeats it{where}:")
         st.code(visible(spec_from_dict(info.spec).command()), language="bash", wrap_lines=True)
-    key = f"rename_{info.run_id}"
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input("Name", value=info.name, key=key, max_chars=80)
-        st.button("Rename", icon=":material/edit:", key="rename", on_click=_rename, args=(info.run_id, key))
-        with st.popover("Delete", icon=":material/delete:", key="delete"):
-            st.markdown(_loss(info))
-            st.button("Delete for good", type="primary", key="delete_it", on_click=_delete, args=(info,))
 
 
 def listed(runs: pd.DataFrame) -> None:
@@ -77,10 +96,8 @@ def listed(runs: pd.DataFrame) -> None:
     )
 
 
-def _open(info: RunInfo) -> None:
-    st.page_link(
-        OVERVIEW_PAGE, label="Open on Overview", icon=":material/monitoring:", query_params={"run": info.run_id}
-    )
+def _open(run_id: str) -> None:
+    st.page_link(OVERVIEW_PAGE, label="Open on Overview", icon=":material/monitoring:", query_params={"run": run_id})
 
 
 def _facts(info: RunInfo) -> str:
@@ -102,6 +119,7 @@ def _loss(info: RunInfo) -> str:
     return f"Delete **{plain_text(info.name)}** with {what}? This cannot be undone. {back}{last}"
 
 
+@boundary.callback
 def _rename(run_id: str, key: str) -> None:
     try:
         rename_run(who.writing(), run_id, st.session_state[key])
@@ -114,6 +132,7 @@ def _rename(run_id: str, key: str) -> None:
     cache.forget()
 
 
+@boundary.callback
 def _delete(info: RunInfo) -> None:
     try:
         gone = delete_run(who.writing(), info.run_id)
@@ -122,3 +141,10 @@ def _delete(info: RunInfo) -> None:
         return
     cache.forget()
     tell(f"{info.name} {'is deleted' if gone else 'was deleted already'}. Another run is chosen now.")
+
+
+@boundary.callback
+def _delete_unreadable(run_id: str) -> None:
+    gone = delete_run(who.writing(), run_id)
+    cache.forget()
+    tell(f"The run {run_id} {'is deleted' if gone else 'was deleted already'}. Another run is chosen now.")

@@ -57,14 +57,14 @@ def _of_simulation(info: RunInfo) -> Place | None:
         "Method",
         methods,
         format_func=method_label,
-        key=state.remember("method", methods, methods[0]),
+        key=state.remember("method", methods, methods[0], told=True),
         help="Only methods that keep precedents have lifecycles.",
     )
     state.write("method", method)
     seeds = [int(seed) for seed in lanes.loc[lanes["method"] == method, "seed"]]
     _say_unknown("seed", [str(seed) for seed in seeds])
     seed = middle.selectbox(
-        "Seed", seeds, key=state.remember("seed", seeds, seeds[0]), help="One repetition of the run."
+        "Seed", seeds, key=state.remember("seed", seeds, seeds[0], told=True), help="One repetition of the run."
     )
     keys = cache.keys(info.run_id, method, seed)
     key_id = _key_box(right, keys)
@@ -86,7 +86,7 @@ def _of_log(info: RunInfo) -> Place | None:
         return None
     subjects = cache.subjects(info.run_id, search or None)
     names = [str(name) for name in subjects["subject"]]
-    held = st.query_params.get("subject", st.session_state.get("subject_choice", ""))
+    held = st.query_params.get("subject", state.held("subject", ""))
     if held not in names and not search and not cache.keys(info.run_id, subject=held, limit=1).empty:
         # The list holds the first thousand: a link may name a later one.
         names.append(held)
@@ -96,7 +96,7 @@ def _of_log(info: RunInfo) -> Place | None:
         "User",
         names,
         format_func=lambda name: f"{one_line(name) or '(no user)'} · {_revoked(counts.get(name, 0))}",
-        key=state.remember("subject", names, str(best["subject"].iloc[0])),
+        key=state.remember("subject", names, str(best["subject"].iloc[0]), told=True),
         help="Type to find one. The first has the most revocations.",
     )
     state.write("subject", subject)
@@ -124,7 +124,7 @@ def _key_box(column: st.delta_generator.DeltaGenerator, keys: pd.DataFrame) -> s
         "Key",
         ids,
         format_func=lambda name: labels.get(name, name),
-        key=state.remember("key", ids, ids[0]),
+        key=state.remember("key", ids, ids[0], told=True),
         help="What the memory is about. The first has the most revocations.",
     )
     state.write("key", key_id)

@@ -26,7 +26,7 @@ from tepa_core.store.archive_file import (
 from tepa_core.store.archive_schema import ArchiveRefused
 from tepa_core.store.decide import MAX_REASON, DecisionRequest, record, redact_reason
 from tepa_core.store.ledger import verify_ledger
-from tepa_core.ui import cache, preview, state, who, widgets
+from tepa_core.ui import boundary, cache, preview, state, who, widgets
 from tepa_core.ui.archive_rows import DONE
 from tepa_core.ui.decide_form import CATEGORIES, clock, foreseen_or_nothing, told
 from tepa_core.ui.text import plain_text
@@ -179,7 +179,7 @@ def choose(info: RunInfo, decisions: Sequence[Decision]) -> Decision:
     said = state.news("decision")
     if said is not None and said not in numbers:
         st.warning(f"There is no decision {plain_text(said)} in this run; showing the latest.")
-    chosen = st.session_state[state.remember("decision", numbers, numbers[0])]
+    chosen = st.session_state[state.remember("decision", numbers, numbers[0], told=True)]
     st.session_state[TABLE] = {"selection": {"rows": [numbers.index(chosen)], "columns": [], "cells": []}}
     st.dataframe(
         rows,
@@ -197,6 +197,7 @@ def choose(info: RunInfo, decisions: Sequence[Decision]) -> Decision:
     return next(one for one in decisions if str(one.number) == chosen)
 
 
+@boundary.callback
 def _open_row(numbers: Sequence[str]) -> None:
     rows = st.session_state[TABLE]["selection"]["rows"]
     if rows and rows[0] < len(numbers):
@@ -268,6 +269,7 @@ def _undo_form(info: RunInfo, decision: Decision) -> None:
             st.form_submit_button("Undo it", key="undo_save", icon=":material/undo:", on_click=_undo, args=(request,))
 
 
+@boundary.callback
 def _undo(request: DecisionRequest) -> None:
     """Take a decision back; a callback."""
     who.keep_name()
@@ -307,10 +309,12 @@ def _redaction(info: RunInfo, decision: Decision) -> None:
             st.button("No, keep them", key="redact_no", on_click=_ask_redaction, args=(None,))
 
 
+@boundary.callback
 def _ask_redaction(decision_id: str | None) -> None:
     st.session_state[_ASKED] = decision_id
 
 
+@boundary.callback
 def _redact(run_id: str, number: int) -> None:
     who.keep_name()
     st.session_state.pop(_ASKED, None)

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from tepa_core.figures import LifecycleData
 from tepa_core.inert import one_line
 from tepa_core.store import KeyLife
-from tepa_core.ui import state
+from tepa_core.ui import boundary, state
 
 #: A log's evidence is late when it arrived more than this after it happened (microseconds).
 LATE = 24 * 60 * 60 * 1_000_000
@@ -105,6 +105,7 @@ def choose_order(column: DeltaGenerator) -> str:
     return order or "event"
 
 
+@boundary.callback
 def choose_clicked(key: str) -> None:
     """Explain the change of state that was clicked in the chart; a callback, so it runs before the page does."""
     points = st.session_state[key].selection.points

@@ -10,7 +10,7 @@ import streamlit as st
 from tepa_core.figures.theme import method_label
 from tepa_core.methods import METHODS
 from tepa_core.store import RunInfo
-from tepa_core.ui import cache, state, story
+from tepa_core.ui import boundary, cache, state, story
 from tepa_core.ui.headline import NAIVE
 from tepa_core.ui.text import plain_text
 from tepa_core.ui.widgets import table
@@ -29,7 +29,7 @@ def _revokes(method: str) -> bool:
     return method in METHODS and METHODS[method].revokes
 
 
-@st.fragment
+@boundary.fragment
 def show(info: RunInfo, methods: Sequence[str], phase: pd.Series) -> None:
     """Step through a phase task by task, from its first task on."""
     chosen = pair(methods)
@@ -85,7 +85,7 @@ def _go(label: str, icon: str, task: int | None) -> None:
         icon=f":material/{icon}:",
         key=f"story_{icon}",
         disabled=task is None,
-        on_click=state.choose,
+        on_click=boundary.callback(state.choose),
         args=("task", task),
     )
 

@@ -22,7 +22,7 @@ from tepa_core.stats.theory import (
     revocation_gain_bound,
 )
 from tepa_core.store import RunInfo
-from tepa_core.ui import cache, headline, state
+from tepa_core.ui import boundary, cache, headline, state
 from tepa_core.ui.text import plain_text
 from tepa_core.ui.widgets import figure, table
 
@@ -201,6 +201,7 @@ def sliders(measured: ExposureTerms | None) -> tuple[float, float, float, float]
     return q, eta, delta, b
 
 
+@boundary.callback
 def _reset(measured: ExposureTerms) -> None:
     for name, term in (("q", "q"), ("eta", "eta"), ("delta", "delta"), ("b", "benefit")):
         value = getattr(measured, term).estimate

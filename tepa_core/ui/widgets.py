@@ -13,16 +13,17 @@ from streamlit.delta_generator import DeltaGenerator
 from tepa_core.csvsafe import to_safe_csv
 from tepa_core.experiment import Progress
 from tepa_core.inert import one_line
-from tepa_core.store import RunInfo, StoreError
-from tepa_core.ui import cache, state
+from tepa_core.store import RunInfo, StoreError, UnknownRunError
+from tepa_core.ui import boundary, cache, state
 from tepa_core.ui.text import plain_text
 
 
-def frame(title: str, question: str) -> None:
+def frame(page: str, title: str, question: str) -> None:
     """Draw what every page has: its title and question, and the run picker; makes the first run when there is none.
 
     Stops the page with a sentence when the database cannot be opened.
     """
+    state.enter(page)
     st.title(title, anchor=False)
     st.caption(question)
     try:
@@ -37,7 +38,7 @@ def frame(title: str, question: str) -> None:
         st.error(plain_text(error, limit=600), icon=":material/database_off:")
         st.stop()
     names = dict(zip(listed["run_id"], listed["name"], strict=True))
-    asked = st.query_params.get("run")
+    asked, by_link = st.query_params.get("run"), state.news("run") is not None
     if asked is not None and asked not in names and asked != st.session_state.get("run_in_url"):
         instead = plain_text(names[next(iter(names))])
         st.warning(f"There is no run {plain_text(asked)} in this database; showing {instead} instead.")
@@ -46,13 +47,26 @@ def frame(title: str, question: str) -> None:
             "Run",
             list(names),
             format_func=lambda run: one_line(names.get(run, run)),
-            key=state.remember("run", list(names), next(iter(names))),
+            key=state.remember("run", list(names), next(iter(names)), told=True),
             help="Every page shows this run. Start another on Run, or load your own log on Import.",
         )
         state.write("run", run_id)
-        info = cache.run_info(run_id)
-        state.set_run(info)
-        st.caption(_in_short(info))
+        try:
+            info = cache.run_info(run_id)
+            words = _in_short(info)
+        except UnknownRunError:
+            # Deleted between the list and this question: the next drawing lists the others.
+            cache.forget()
+            st.rerun()
+        except Exception as error:
+            # Whatever stands in the row of one run, every page opens, and Run deletes it.
+            boundary.logged(error, f"The run {run_id}")
+            state.set_unreadable(run_id)
+            st.caption(f"This run cannot be read. Id {plain_text(run_id)}.")
+        else:
+            state.set_run(info, by_link=by_link)
+            st.caption(words)
+    boundary.tell()
 
 
 def progress_into(bar: DeltaGenerator) -> Progress:
@@ -67,12 +81,12 @@ def progress_into(bar: DeltaGenerator) -> Progress:
 def _in_short(info: RunInfo) -> str:
     made = f"{info.created_at:%d %b %Y, %H:%M} UTC"
     if info.is_log:
-        return f"Log, {info.counts['loaded']:,} evidence items, loaded {made}. Id `{info.run_id}`."
+        return f"Log, {info.counts['loaded']:,} evidence items, loaded {made}. Id {plain_text(info.run_id)}."
     if info.is_facts:
         orders = "one order" if info.counts["seeds"] == 1 else f"{info.counts['seeds']} orders"
         asked = f"{info.counts['facts']:,} facts, {info.counts['tasks']:,} questions in {orders}"
-        return f"{asked}, made {made}. Id `{info.run_id}`."
-    return f"{info.counts['seeds']} seeds × {info.counts['tasks']} tasks, made {made}. Id `{info.run_id}`."
+        return f"{asked}, made {made}. Id {plain_text(info.run_id)}."
+    return f"{info.counts['seeds']} seeds × {info.counts['tasks']} tasks, made {made}. Id {plain_text(info.run_id)}."
 
 
 def figure(fig: go.Figure, key: str, *, select: bool | Callable[[], None] = False) -> object:

@@ -3,24 +3,57 @@
 from __future__ import annotations
 
 import shutil
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import ElementList
 
 from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import RunSpec, run
 from tepa_core.logs import import_log
 from tepa_core.store import PATH_VARIABLE, Store, save_run
-from tepa_core.ui import cache
+from tepa_core.ui import boundary, cache
 
 ROOT = Path(__file__).parents[2]
 SPEC = RunSpec.build("controlled", seeds=6)
 
 #: Opens a page with query parameters: ``open_page("explore/phases", run="...")``.
 OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def widgets_by_name() -> Iterator[None]:
+    """Let tests name a widget by the name of its value; page and kind of run, which its key has too, are theirs."""
+
+    def named(self: ElementList[Any], key: str) -> Any:
+        found = [one for one in self if f".{getattr(one, 'key', '')}".endswith(f".{key}")]
+        if not found:
+            raise KeyError(key)
+        return found[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ElementList, "__call__", named)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def unexpected(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Exception]]:
+    """Fail a test in which a page met an error that nobody foresaw; one that means to cause it clears the list."""
+    met: list[Exception] = []
+    logged = boundary.logged
+
+    def kept(error: Exception, what: str) -> str:
+        met.append(error)
+        return logged(error, what)
+
+    monkeypatch.setattr(boundary, "logged", kept)
+    yield met
+    assert not met, "".join(traceback.format_exception(met[0]))
 
 
 @pytest.fixture(scope="session")

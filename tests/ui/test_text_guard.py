@@ -72,8 +72,8 @@ TEXTS = {
 }  # fmt: skip
 
 
-#: Fields of these names that are ours: of a dataclass, of a role, of a story that is written in Markdown.
-OURS = {"field.name", "actor.role", "side.retrieved"}
+#: Read as texts, and ours: a field of a dataclass, a role, a story in Markdown, what a click left to be told.
+OURS = {"field.name", "actor.role", "side.retrieved", "st.session_state.pop"}
 
 #: Parameter -> the expression that it was given, where that stands, and what was given there.
 Given = dict[str, tuple[ast.expr, "Place", "Given"]]

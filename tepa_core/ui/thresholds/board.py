@@ -20,6 +20,7 @@ from tepa_core.experiment.sweep import Grid
 from tepa_core.figures.theme import method_label
 from tepa_core.lifecycle import Thresholds
 from tepa_core.store import RunInfo
+from tepa_core.ui import boundary
 from tepa_core.ui.text import plain_text
 from tepa_core.ui.thresholds import sliders
 from tepa_core.ui.thresholds.sliders import PAPER, Slider
@@ -298,6 +299,7 @@ def asked_revision() -> int:
     return int(asked["revision"]) if isinstance(asked, Mapping) and isinstance(asked.get("revision"), int) else 0
 
 
+@boundary.callback
 def take(info: RunInfo) -> None:
     """Move the sliders of the page to where the board says that they stand; called when one is let go."""
     asked = st.session_state[KEY].asked

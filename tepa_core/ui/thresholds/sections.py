@@ -20,7 +20,7 @@ from tepa_core.lifecycle import Thresholds
 from tepa_core.methods import METHODS
 from tepa_core.store import RunInfo
 from tepa_core.store.settings import LONGEST_NAME, delete_setting, save_setting
-from tepa_core.ui import cache, state, who
+from tepa_core.ui import boundary, cache, state, who
 from tepa_core.ui.headline import points
 from tepa_core.ui.text import plain_text
 from tepa_core.ui.thresholds import board, sliders
@@ -400,7 +400,7 @@ def keep(info: RunInfo, drawn: Drawn) -> None:
     st.code(visible(sliders.command(info, drawn.current)), language="bash", wrap_lines=True)
     if not info.is_log:
         st.markdown("And the one that computes the surface of two thresholds:")
-        x, y = (SLIDERS[str(st.session_state.get(f"{axis}_choice") or default)].coarse for axis, default in _AXES)
+        x, y = (SLIDERS[state.held(axis, default)].coarse for axis, default in _AXES)
         command = sliders.sweep_command(info, drawn.current, x, y, drawn.method, drawn.measure, drawn.scope)
         st.code(visible(command), language="bash", wrap_lines=True)
 
@@ -408,6 +408,7 @@ def keep(info: RunInfo, drawn: Drawn) -> None:
 _AXES = (("x", "theta_rev"), ("y", "theta_rec"))
 
 
+@boundary.callback
 def _save(setting: Thresholds) -> None:
     try:
         kept = save_setting(who.writing(), str(st.session_state["setting_name"]), setting)
@@ -419,6 +420,7 @@ def _save(setting: Thresholds) -> None:
     st.toast(f"Saved as {plain_text(kept)}.", icon=":material/save:")
 
 
+@boundary.callback
 def _delete(name: str) -> None:
     try:
         delete_setting(who.writing(), name)

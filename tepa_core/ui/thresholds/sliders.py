@@ -14,7 +14,7 @@ from tepa_core.experiment.sweep import Grid
 from tepa_core.lifecycle import PRESETS, Thresholds
 from tepa_core.lifecycle.precedent import MAX_N_REC, MAX_TRIAL_BUDGET
 from tepa_core.store import RunInfo
-from tepa_core.ui import state
+from tepa_core.ui import boundary, state
 from tepa_core.ui.text import plain_text
 
 PAPER = PRESETS["default"]
@@ -216,8 +216,7 @@ def current(info: RunInfo) -> Thresholds:
     """
     values: dict[str, float | str] = {}
     for name in SLIDERS:
-        state.remember(name, None, "")
-        said = str(st.session_state[f"{name}_choice"])
+        said = str(st.session_state[state.remember(name, None, "")])
         if not said:
             continue
         try:
@@ -233,9 +232,9 @@ def current(info: RunInfo) -> Thresholds:
 
 def pinned() -> Thresholds:
     """Return the setting that the current one is held against: the paper's where the URL names no other."""
-    state.remember(PIN, None, "")
+    said = str(st.session_state[state.remember(PIN, None, "")])
     try:
-        return from_text(str(st.session_state[f"{PIN}_choice"]))
+        return from_text(said)
     except ValueError as error:
         st.warning(f"The pinned setting of the link cannot be read: {plain_text(error, 200)}. The paper's is pinned.")
         pin(PAPER)
@@ -243,19 +242,21 @@ def pinned() -> Thresholds:
         return PAPER
 
 
+@boundary.callback
 def use(info: RunInfo, thresholds: Thresholds) -> None:
     """Move the sliders; a callback, or before `current` in the body of the page."""
     moved = differing(thresholds, info.thresholds)
     for name in SLIDERS:
         state.choose(name, in_words(moved[name]) if name in moved else "")
         # What the URL says is older than this.
-        state.write(name, st.session_state[f"{name}_choice"])
+        state.write(name, state.held(name, ""))
 
 
+@boundary.callback
 def pin(thresholds: Thresholds) -> None:
     """Hold the current setting against this one from now on; a callback."""
     state.choose(PIN, as_text(thresholds))
-    state.write(PIN, st.session_state[f"{PIN}_choice"])
+    state.write(PIN, state.held(PIN, ""))
 
 
 def name_of(thresholds: Thresholds, info: RunInfo, saved: Mapping[str, Thresholds]) -> tuple[str, str]:
