@@ -12,14 +12,25 @@ import pandas as pd
 
 from tepa_core.experiment import AnswerError, ChatBackend, FactSpec, Progress, run_facts
 from tepa_core.experiment.facts import DETERMINISTIC
+from tepa_core.isolated import ReadingFailed, isolated
 from tepa_core.lifecycle import Thresholds
+from tepa_core.limits import LimitExceeded, Limits
 from tepa_core.store import Store, StoredAnswers, queries, save_facts
 from tepa_core.streams import FactFile, FactFileError, read_fact_file
 
 #: Who answers: the deterministic reader, or a language model that the environment names.
 ANSWERERS: Final = (DETERMINISTIC, "chat")
 
-__all__ = ["ANSWERERS", "AnswerError", "FactFileError", "FactReport", "planned", "run_fact_file", "run_facts_and_keep"]
+__all__ = [
+    "ANSWERERS",
+    "AnswerError",
+    "FactFileError",
+    "FactReport",
+    "planned",
+    "read_facts",
+    "run_fact_file",
+    "run_facts_and_keep",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +127,24 @@ def run_facts_and_keep(
     )
 
 
+def read_facts(path: Path, label: str | None = None) -> FactFile:
+    """Read a fact file in a child process that may take only so much memory and time.
+
+    Raises
+    ------
+    FactFileError
+        If it cannot be read, or takes more than the limits allow.
+    """
+    limits = Limits.from_environment()
+    try:
+        limits.check_file(path)
+        return isolated(limits, read_fact_file, path, label=label)
+    except (ReadingFailed, LimitExceeded) as error:
+        raise FactFileError(str(error)) from None
+    except OSError as error:
+        raise FactFileError(f"{path} cannot be read: {error.strerror or 'it cannot be opened'}.") from None
+
+
 def run_fact_file(
     store: Store,
     path: Path,
@@ -143,6 +172,6 @@ def run_fact_file(
     ValueError
         If a setting is unknown or out of range.
     """
-    file = read_fact_file(path)
+    file = read_facts(path)
     spec = planned(file, methods=methods, thresholds=thresholds, orders=orders, answerer=answerer)
     return run_facts_and_keep(store, file, spec, name, progress)

@@ -55,11 +55,11 @@ class Limits:
     """
 
     file_mb: int = 500
-    rows: int = 2_000_000
+    rows: int = 1_000_000
     columns: int = 1_000
     label: int = 10_000
     cell_mb: int = 1
-    text_mb: int = 400
+    text_mb: int = 250
     depth: int = 64
     ratio: int = 200
     memory_mb: int = 1_200
@@ -118,6 +118,10 @@ class Limits:
         size = path.stat().st_size
         if size > self.file_mb * _MB:
             raise self.refuse(f"The file has {size / _MB:,.0f} MB", "file_mb")
+
+
+#: The bounds where nobody changed any.
+USUAL: Final = Limits()
 
 
 def unpacked(file: zipfile.ZipFile, member: zipfile.ZipInfo, limits: Limits, before: int = 0) -> bytes:

@@ -13,10 +13,12 @@ import pandas as pd
 
 from tepa_core.experiment import Progress
 from tepa_core.importers import ColumnMapping, EvidenceLog, ImportRefused, Table, apply, open_log
+from tepa_core.isolated import ReadingFailed, isolated
 from tepa_core.lifecycle import PRESETS, Thresholds
+from tepa_core.limits import Limits
 from tepa_core.store import LogImport, Store, queries, save_log
 
-__all__ = ["ImportReport", "import_log", "preview"]
+__all__ = ["ImportReport", "import_log", "preview", "read_log"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,8 +86,23 @@ def preview(
     ImportRefused
         If the file cannot be read, or a required field has no column.
     """
-    table = open_log(path, format)
-    return apply(table, _resolved(table, mapping, tz, guess))
+    table = read_log(path, format)
+    return apply(table, _resolved(table, mapping, tz, guess), Limits.from_environment())
+
+
+def read_log(path: Path, format: str = "auto") -> Table:
+    """Read a log file as text, in a child process that may take only so much memory and time.
+
+    Raises
+    ------
+    ImportRefused
+        If it cannot be read, or takes more than the limits allow.
+    """
+    try:
+        limits = Limits.from_environment()
+        return isolated(limits, open_log, path, format, limits)
+    except ReadingFailed as error:
+        raise ImportRefused(str(error)) from None
 
 
 def import_log(
@@ -139,10 +156,10 @@ def import_log(
     report = progress or _silent
     known = source or path.name
     report(0.0, f"Reading {known}")
-    table = open_log(path, format)
+    table = read_log(path, format)
     meaning = _resolved(table, mapping, tz, guess)
     report(0.3, f"Checking {len(table.frame) + len(table.issues):,} records")
-    log = apply(table, meaning)
+    log = apply(table, meaning, Limits.from_environment())
     if log.loaded == 0:
         first = log.issues.iloc[0]
         raise ImportRefused(

@@ -27,7 +27,5 @@ if log is None:
 
 preset = import_steps.choose_preset(source)
 name = st.text_input("Name of the run", value=source.name, key=f"name_{source.token}")
-if st.button(
-    f"Load {import_steps.counted(log.loaded, 'record')}", key="import_load", type="primary", icon=":material/upload:"
-):
+if st.button(import_steps.load_label(log), key="import_load", type="primary", icon=":material/upload:"):
     import_steps.load(source, mapping, preset, name.strip() or None)

@@ -13,13 +13,15 @@ from typing import Protocol
 
 import pandas as pd
 
+from tepa_core.limits import USUAL, Limits
+
 __all__ = [
-    "MAX_COLUMNS",
     "MAX_LINE_BYTES",
     "ROW",
     "ImportRefused",
     "Importer",
     "Issue",
+    "Measure",
     "Table",
     "canonical",
     "check_names",
@@ -33,7 +35,6 @@ ROW = "__row__"
 """Name of the integer column of a :class:`Table` that says where in the file a row begins."""
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-MAX_COLUMNS = 1000
 
 _CHUNK = 1024 * 1024
 _RAW_LIMIT = 2000
@@ -126,8 +127,38 @@ class Importer(Protocol):
     def sniff(self, path: Path, head: bytes) -> bool:
         """Say whether the file looks like this format, judged by its first bytes."""
 
-    def read(self, path: Path) -> Table:
-        """Read the whole file. Raises ImportRefused when no record can be trusted."""
+    def read(self, path: Path, limits: Limits = USUAL) -> Table:
+        """Read the whole file. Raises ImportRefused when no record can be trusted, LimitExceeded on too much of it."""
+
+
+class Measure:
+    """Adds up what a file's records come to, while they are read.
+
+    Parameters
+    ----------
+    limits
+        Of the file.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._rows = 0
+        self._text = 0
+
+    def add(self, rows: int, text: int) -> None:
+        """Count records and the bytes of their text.
+
+        Raises
+        ------
+        LimitExceeded
+            If there are too many, or too much.
+        """
+        self._rows += rows
+        self._text += text
+        if self._rows > self._limits.rows:
+            raise self._limits.refuse("The file has too many records", "rows")
+        if self._text > self._limits.text_mb * 1_000_000:
+            raise self._limits.refuse("The file has too much text", "text_mb")
 
 
 def canonical(text: str) -> str:
@@ -154,13 +185,15 @@ def clipped(text: str, limit: int = _RAW_LIMIT) -> str:
     return text if len(text) <= limit else text[:limit] + "…"
 
 
-def check_names(names: Sequence[str]) -> None:
+def check_names(names: Sequence[str], limits: Limits = USUAL) -> None:
     """Refuse column names which cannot be told apart, are reserved, or are too many.
 
     Raises
     ------
     ImportRefused
         With the names at fault.
+    LimitExceeded
+        If there are too many.
     """
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -168,10 +201,8 @@ def check_names(names: Sequence[str]) -> None:
         raise ImportRefused(f"More than one column is named {listed}. Rename them so that each has its own name.")
     if ROW in names:
         raise ImportRefused(f"The column name {ROW!r} is used by the dashboard itself. Rename that column.")
-    if len(names) > MAX_COLUMNS:
-        raise ImportRefused(
-            f"The file has {len(names):,} columns; at most {MAX_COLUMNS:,} are read. Keep only the columns of the log."
-        )
+    if len(names) > limits.columns:
+        raise limits.refuse(f"The file has {len(names):,} columns", "columns")
 
 
 def kind_of(head: bytes) -> str | None:

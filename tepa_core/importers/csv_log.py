@@ -14,7 +14,19 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from tepa_core.importers.base import ROW, ImportRefused, Issue, Table, check_names, clipped, kind_of, scan_text
+from tepa_core.importers.base import (
+    MAX_LINE_BYTES,
+    ROW,
+    ImportRefused,
+    Issue,
+    Measure,
+    Table,
+    check_names,
+    clipped,
+    kind_of,
+    scan_text,
+)
+from tepa_core.limits import USUAL, Limits
 
 __all__ = ["CsvLog"]
 
@@ -37,17 +49,20 @@ class CsvLog:
         """Accept any text; the registry asks the stricter formats first."""
         return b"\0" not in head and kind_of(head) is None
 
-    def read(self, path: Path) -> Table:
+    def read(self, path: Path, limits: Limits = USUAL) -> Table:
         """Read the file.
 
         Raises
         ------
         ImportRefused
             Not UTF-8, two columns of one name, a quote that is never closed, or no row below the header.
+        LimitExceeded
+            Too many rows or columns, or too much text, in one record or in all.
         """
         digest = scan_text(path, whole=True)
-        layout = _layout(path)
-        check_names(layout.names)
+        limits.check_file(path)
+        layout = _layout(path, limits)
+        check_names(layout.names, limits)
         frame, issues = _cells(path, layout)
         return Table(self.name, frame, issues, digest)
 
@@ -61,7 +76,7 @@ class _Layout:
     longest: int  # bytes of the longest record
 
 
-def _layout(path: Path) -> _Layout:
+def _layout(path: Path, limits: Limits) -> _Layout:
     """Find the header, and the physical line and size of each record.
 
     The CSV reader counts records, a person looks for lines; with quoted line ends and blank lines the two differ.
@@ -71,6 +86,7 @@ def _layout(path: Path) -> _Layout:
     body = offset = begun = begins_at = longest = 0
     inside = False
     starts: list[int] = []
+    measure = Measure(limits)
     # Latin-1 maps every byte to one character, so positions are bytes and no UTF-8 sequence looks like a delimiter.
     with path.open(encoding="latin-1", newline="") as lines:
         if lines.read(len(_BOM)).encode("latin-1") == _BOM:
@@ -84,6 +100,12 @@ def _layout(path: Path) -> _Layout:
             if not blank and not delimiter:
                 delimiter = max(_DELIMITERS, key=lambda mark: _outside_quotes(line, mark))
             offset += len(line)
+            if offset - begins_at > MAX_LINE_BYTES:
+                # One record over many lines, none of which is too long by itself.
+                raise ImportRefused(
+                    f"The record that begins on line {begun} is longer than 16 MB, which no log entry should be. Check "
+                    "whether a quote is left open there, and split or remove the record."
+                )
             if blank:
                 continue
             inside = _ends_inside_quotes(line, delimiter, inside)
@@ -93,6 +115,7 @@ def _layout(path: Path) -> _Layout:
             elif not inside:
                 starts.append(begun)
                 longest = max(longest, offset - begins_at)
+                measure.add(1, offset - begins_at)
     if inside:
         raise ImportRefused(
             f'A quote (") opened in the record on line {begun} is never closed, so the rest of the file would be one '

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tepa_core.importers.base import ROW, ImportRefused, Issue, Table, check_names, clipped, scan_text
+from tepa_core.importers.base import ROW, ImportRefused, Issue, Measure, Table, check_names, clipped, scan_text
+from tepa_core.limits import USUAL, Limits
 
 __all__ = ["JsonArrayLog", "JsonlLog"]
 
@@ -83,6 +84,12 @@ def _cells(node: Any) -> dict[str, str | None]:
     return cells
 
 
+def _deeper(node: Any, levels: int) -> bool:
+    if not isinstance(node, dict | list):
+        return False
+    return levels == 0 or any(_deeper(part, levels - 1) for part in (node.values() if isinstance(node, dict) else node))
+
+
 @dataclass(frozen=True, slots=True)
 class JsonlLog:
     """Reads JSON Lines. A line that is not a JSON object becomes an issue and the rest is read.
@@ -101,10 +108,11 @@ class JsonlLog:
             return any(line.lstrip().startswith(b"{") for line in text.splitlines())
         return text.lstrip().startswith(b"{")
 
-    def read(self, path: Path) -> Table:
+    def read(self, path: Path, limits: Limits = USUAL) -> Table:
         """Read the file. Raises ImportRefused when not one line is a JSON object."""
         digest = scan_text(path, whole=False)
-        return _table(self.name, _lines(path), digest)
+        limits.check_file(path)
+        return _table(self.name, _lines(path), digest, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +130,11 @@ class JsonArrayLog:
         text = head.removeprefix(_BOM).lstrip()
         return text.startswith(b"[") and text[1:].lstrip()[:1] in (b"{", b"]")
 
-    def read(self, path: Path) -> Table:
+    def read(self, path: Path, limits: Limits = USUAL) -> Table:
         """Read the file. Raises ImportRefused when the array is broken, empty, or holds no object."""
         digest = scan_text(path, whole=True)
-        return _table(self.name, _elements(path.read_text(encoding="utf-8-sig")), digest)
+        limits.check_file(path)
+        return _table(self.name, _elements(path.read_text(encoding="utf-8-sig")), digest, limits)
 
 
 _Record = tuple[int, str, Any]
@@ -193,12 +202,16 @@ def _elements(text: str) -> Iterator[_Record]:
         raise broken(rest, "something follows the closing bracket")
 
 
-def _table(name: str, records: Iterator[_Record], digest: str) -> Table:
+def _table(name: str, records: Iterator[_Record], digest: str, limits: Limits) -> Table:
     rows: list[dict[str, str | None]] = []
     numbers: list[int] = []
     issues: list[Issue] = []
+    measure = Measure(limits)
     for number, raw, node in records:
+        measure.add(1, len(raw))
         try:
+            if _deeper(node, limits.depth):
+                raise ValueError(f"the record is nested more than {limits.depth} levels deep")
             rows.append(_cells(node))
         except ValueError as error:
             issues.append(Issue(number, str(error), clipped(raw)))
@@ -213,7 +226,7 @@ def _table(name: str, records: Iterator[_Record], digest: str) -> Table:
             "array of objects."
         )
     names = list(dict.fromkeys(column for row in rows for column in row))
-    check_names(names)
+    check_names(names, limits)
     frame = pd.DataFrame({column: pd.Series([row.get(column) for row in rows], dtype=object) for column in names})
     frame[ROW] = np.asarray(numbers, dtype=np.int64)
     return Table(name, frame, tuple(issues), digest)

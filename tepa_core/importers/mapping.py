@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tepa_core.csvsafe import to_safe_csv
 from tepa_core.importers.base import ROW, ImportRefused, Issue, Table, canonical, clipped
+from tepa_core.limits import USUAL, Limits
 
 __all__ = [
     "FIELDS",
@@ -233,7 +234,7 @@ _Flags = NDArray[np.bool_]
 _Micros = NDArray[np.int64]
 
 
-def apply(table: Table, mapping: ColumnMapping) -> EvidenceLog:
+def apply(table: Table, mapping: ColumnMapping, limits: Limits = USUAL) -> EvidenceLog:
     """Turn the rows of a file into canonical evidence.
 
     A row without a time, key or value, with a time that does not exist, or with an outcome that is neither yes nor no
@@ -245,6 +246,8 @@ def apply(table: Table, mapping: ColumnMapping) -> EvidenceLog:
         What :func:`tepa_core.importers.open_log` returned.
     mapping : ColumnMapping
         What its columns mean.
+    limits : Limits
+        A row with a longer user, key, value, phase, actor, source or text than these is rejected.
 
     Returns
     -------
@@ -278,6 +281,12 @@ def apply(table: Table, mapping: ColumnMapping) -> EvidenceLog:
         cells("ingested_at"), zone, "arrival time", reasons, needed=False, rows=len(frame)
     )
     subject, unknown = _subjects(cells("user"), len(frame))
+
+    for field, cells_of in (("user", subject), ("key", key), ("value", value)):
+        _check_length(cells_of, field, limits.label, reasons)
+    for field in ("phase", "actor", "source_ref"):
+        _check_length(cells(field), field, limits.label, reasons)
+    _check_length(cells("text"), "text", limits.cell_mb * 1_000_000, reasons)
 
     kept = ~reasons.rejected
     evidence = pd.DataFrame({"seq": np.arange(kept.sum(), dtype=np.int64)})
@@ -338,6 +347,19 @@ class _Reasons:
         self.rejected |= rows
         for row in np.flatnonzero(rows):
             self.by_row.setdefault(int(row), []).append(wrong[int(codes[row])])
+
+
+def _check_length(cells: _Cells | None, field: str, most: int, reasons: _Reasons) -> None:
+    if cells is None:
+        return
+    codes, texts = _distinct(cells)
+    wrong = {
+        code: f"the {field} has {len(text):,} characters; at most {most:,} are taken in"
+        for code, text in enumerate(texts)
+        if len(text) > most
+    }
+    if wrong:
+        reasons.add_by_text(codes, wrong)
 
 
 def _check_columns(columns: tuple[str, ...], mapping: ColumnMapping) -> None:

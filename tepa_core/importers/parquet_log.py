@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tepa_core.importers.base import ROW, ImportRefused, Table, check_names, digest
+from tepa_core.limits import USUAL, Limits, bounded_table
 
 __all__ = ["ParquetLog"]
 
@@ -33,13 +34,22 @@ class ParquetLog:
         """Accept a file which begins with the Parquet magic."""
         return head.startswith(b"PAR1")
 
-    def read(self, path: Path) -> Table:
-        """Read the file. Raises ImportRefused when it is damaged, has no rows, or a column has no readable text."""
+    def read(self, path: Path, limits: Limits = USUAL) -> Table:
+        """Read the file.
+
+        Raises
+        ------
+        ImportRefused
+            It is damaged, has no rows, or a column has no readable text.
+        LimitExceeded
+            Too many rows or columns, or too much text.
+        """
+        limits.check_file(path)
         try:
             with pq.ParquetFile(path) as file:
                 names = file.schema_arrow.names
-                check_names(names)
-                cells = file.read()
+                check_names(names, limits)
+            cells = bounded_table(path, limits)
         except (pa.ArrowException, OSError) as error:
             raise ImportRefused(
                 f"The Parquet file is damaged or cut off ({_first_line(error)}). Write or copy it again."

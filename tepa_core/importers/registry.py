@@ -11,6 +11,7 @@ from tepa_core.importers.base import Importer, ImportRefused, Table, kind_of
 from tepa_core.importers.csv_log import CsvLog
 from tepa_core.importers.jsonl_log import JsonArrayLog, JsonlLog
 from tepa_core.importers.parquet_log import ParquetLog
+from tepa_core.limits import USUAL, LimitExceeded, Limits
 
 __all__ = ["IMPORTERS", "detect", "open_log"]
 
@@ -33,7 +34,7 @@ def detect(path: Path) -> Importer:
     return _choose(path, _head(path), "auto")
 
 
-def open_log(path: Path, format: str = "auto") -> Table:
+def open_log(path: Path, format: str = "auto", limits: Limits = USUAL) -> Table:
     """Read a file of evidence as text.
 
     Parameters
@@ -42,6 +43,8 @@ def open_log(path: Path, format: str = "auto") -> Table:
         The file.
     format : str
         A name in ``IMPORTERS``, or ``auto`` to detect it.
+    limits : Limits
+        How much of it is taken in.
 
     Returns
     -------
@@ -51,10 +54,14 @@ def open_log(path: Path, format: str = "auto") -> Table:
     Raises
     ------
     ImportRefused
-        As :func:`detect`; an unknown format; or as the importer's ``read``.
+        As :func:`detect`; an unknown format; too much of anything; or as the importer's ``read``.
     """
     path = Path(path)
-    return _choose(path, _head(path), format).read(path)
+    importer = _choose(path, _head(path), format)
+    try:
+        return importer.read(path, limits)
+    except LimitExceeded as error:
+        raise ImportRefused(str(error)) from None
 
 
 def _head(path: Path) -> bytes:

@@ -22,7 +22,9 @@ import pyarrow.parquet as pq
 from tepa_core import __version__
 from tepa_core.decisions import Action, in_effect
 from tepa_core.experiment import RunSpec
+from tepa_core.isolated import ReadingFailed, isolated
 from tepa_core.lifecycle import Thresholds
+from tepa_core.limits import Limits
 from tepa_core.methods import thresholds_of
 from tepa_core.store import queries
 from tepa_core.store.archive_schema import (
@@ -130,7 +132,7 @@ def import_archive(store: Store, path: Path) -> str:
     ArchiveRefused
         If any of the file is not as it should be (see `read_archive`), or the run is here already. Nothing is stored.
     """
-    found = read_archive(path)
+    found = _checked(path)
     run_id = str(found.run["run_id"])
     with store.write() as cursor:
         if cursor.execute("SELECT 1 FROM run WHERE run_id = ?", [run_id]).fetchone():
@@ -147,6 +149,14 @@ def import_archive(store: Store, path: Path) -> str:
             set_head(cursor, run_id, found.head)
         _derive(cursor, found, path)
     return run_id
+
+
+def _checked(path: Path) -> CheckedArchive:
+    try:
+        limits = Limits.from_environment()
+        return isolated(limits, read_archive, path, limits)
+    except ReadingFailed as error:
+        raise ArchiveRefused(str(error)) from None
 
 
 def export_active(store: Store, run_id: str, *, method: str | None = None, seed: int | None = None) -> str:

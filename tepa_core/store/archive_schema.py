@@ -536,44 +536,54 @@ def _check_played(run: RunContent, tables: Mapping[str, pd.DataFrame], name: str
             raise damaged(name, f"{table}.parquet has a method that the run has not")
         if "seed" in frame and len(frame) and not frame["seed"].between(seeds.start, seeds.stop - 1).all():
             raise damaged(name, f"{table}.parquet has a seed that the run has not")
-    _check_learned(spec.methods, seeds, tables.get("evidence"), name)
-    episodes = tables.get("episode")
-    phases = tables.get("phase")
-    if episodes is None or phases is None:
+    _check_learned(spec.methods, seeds, tables.get("evidence"), run.counts.get("facts") or run.counts["tasks"], name)
+    episodes, phases = tables.get("episode"), tables.get("phase")
+    if episodes is None or phases is None or phases.empty:
         raise damaged(name, "a simulation needs its episodes and phases")
-    facts = run.counts.get("facts", 0)
-    tasks = run.counts["tasks"]
-    begins, ends = (facts, facts + tasks) if facts else (0, tasks)
-    whole = math.prod((len(spec.methods), len(seeds), tasks))
-    if len(episodes) != whole or episodes.duplicated(["method", "seed", "t"]).any():
+    facts, tasks = run.counts.get("facts", 0), run.counts["tasks"]
+    _check_whole(phases, 0, facts + tasks, "phases", name)
+    if len(episodes) != math.prod((len(spec.methods), len(seeds), tasks)):
         raise damaged(name, "its episodes are not one for each method, seed and task")
-    if not episodes["t"].between(begins, ends - 1).all() or int(phases["end_at"].max()) != ends:
-        raise damaged(name, "its episodes lie outside its tasks")
-    if not set(episodes["phase"].unique()) <= set(phases["phase"]):
-        raise damaged(name, "it has an episode of a phase that it has not")
+    if episodes.duplicated(["method", "seed", "t"]).any() or not episodes["t"].between(facts, facts + tasks - 1).all():
+        raise damaged(name, "its episodes are not one for each method, seed and task")
+    rows = phases.sort_values("start_at")
+    at = rows["start_at"].searchsorted(episodes["t"], side="right") - 1
+    if (rows["phase"].to_numpy(object)[at] != episodes["phase"].to_numpy(object)).any():
+        raise damaged(name, "it has an episode that is not of the phase of its time")
     truth = tables.get("truth")
     if truth is not None:
         for _, of_key in truth.groupby(["seed", "key"]):
-            _check_stretches(of_key, "truth of one key", name)
+            _check_whole(of_key, 0, tasks, "truth of one key", name)
+    elif not facts:
+        raise damaged(name, "a simulation needs its truth")
     if spec.stream == FACT_STREAM and "question" not in tables:
         raise damaged(name, "a fact run needs its questions")
 
 
-def _check_learned(methods: Sequence[str], seeds: range, evidence: pd.DataFrame | None, name: str) -> None:
-    """Check that each method with precedents has evidence on each seed, about keys and values of one spelling."""
+def _check_learned(methods: Sequence[str], seeds: range, evidence: pd.DataFrame | None, times: int, name: str) -> None:
+    """Check that each method with precedents learned once at each time of each seed, in one spelling."""
     lanes = {(method, seed) for method in methods if METHODS[method].lifecycle for seed in seeds}
     found = set() if evidence is None else set(zip(evidence["method"], evidence["seed"], strict=True))
     if lanes != found:
         raise damaged(name, "it has not for each method that keeps precedents its evidence on each seed")
-    if (
-        evidence is not None
-        and (
-            (evidence["key"] != evidence["key_id"])
-            | (evidence["value"] != evidence["value_id"])
-            | (evidence["subject"] != "")
-        ).any()
-    ):
+    if evidence is None:
+        return
+    # What was learned before the first task lies below 0.
+    learned = evidence[evidence["occurred"] >= 0]
+    if len(learned) != len(lanes) * times or learned.duplicated(["method", "seed", "occurred"]).any():
+        raise damaged(name, "its evidence is not one item for each method, seed and time")
+    spelled = (evidence["key"] == evidence["key_id"]) & (evidence["value"] == evidence["value_id"])
+    if not (spelled & (evidence["subject"] == "")).all():
         raise damaged(name, "the evidence of a simulation has keys and values of one spelling, and no user")
+
+
+def _check_whole(rows: pd.DataFrame, begin: int, end: int, what: str, name: str) -> None:
+    """Check that stretches follow each other without a gap, from the first task to the last."""
+    _check_stretches(rows, what, name)
+    rows = rows.sort_values("start_at")
+    starts, ends = rows["start_at"].to_numpy(), rows["end_at"].to_numpy()
+    if starts[0] != begin or ends[-1] != end or (starts[1:] != ends[:-1]).any():
+        raise damaged(name, f"the stretches of the {what} leave a gap")
 
 
 def _check_stretches(rows: pd.DataFrame, what: str, name: str) -> None:

@@ -17,9 +17,8 @@ from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment import FACT_METHODS, AnswerError, ChatBackend
 from tepa_core.experiment.answer_backends import BASE_URL_VARIABLE, KEY_VARIABLE, MODEL_VARIABLE
 from tepa_core.experiment.facts import DETERMINISTIC
-from tepa_core.fact_runs import FactFileError, planned, run_facts_and_keep
+from tepa_core.fact_runs import FactFileError, planned, read_facts, run_facts_and_keep
 from tepa_core.lifecycle import PRESETS, Thresholds
-from tepa_core.streams import read_fact_file
 from tepa_core.ui import cache, spec_form, state, who
 from tepa_core.ui.text import plain_text
 from tepa_core.ui.widgets import progress_into
@@ -166,7 +165,7 @@ def start(wanted: Wanted) -> None:
     """Run a file and store the run, or open the run if it exists already; then show the page anew with it."""
     try:
         with wanted.as_file() as path:
-            file = read_fact_file(path, label=wanted.label)
+            file = read_facts(path, label=wanted.label)
         spec = planned(
             file,
             methods=wanted.methods,

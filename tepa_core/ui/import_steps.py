@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,11 +28,11 @@ from tepa_core.importers import (
     ImportRefused,
     Table,
     apply,
-    open_log,
 )
 from tepa_core.inert import one_line
 from tepa_core.lifecycle import PRESETS
-from tepa_core.logs import ImportReport, import_log
+from tepa_core.limits import Limits
+from tepa_core.logs import ImportReport, import_log, read_log
 from tepa_core.ui import badges, boundary, cache, state, who, widgets
 from tepa_core.ui.text import plain_text
 
@@ -87,6 +88,10 @@ PRESET_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
     }
 )
+
+#: Records that are checked before loading, and rows that are shown of them.
+PREVIEWED = 100_000
+_FIRST_ROWS = 8
 
 _CHOICE, _TABLE, _PREVIEW, _REPORT = "import_choice", "import_table", "import_preview", "import_report"
 _UPLOAD = "import_upload"
@@ -177,13 +182,16 @@ def read(source: Source) -> Table | None:
         st.session_state.pop(_PREVIEW, None)
         with source.as_file() as path, st.spinner(f"Reading {plain_text(source.name)}"):
             try:
-                held = (source.token, open_log(path))
+                whole = read_log(path)
             except ImportRefused as refusal:
                 _refuse(refusal, source, path)
                 return None
+        # Each visitor's session holds what the preview needs and no more; at loading the file is read again.
+        begin = dataclasses.replace(whole, frame=whole.frame.head(PREVIEWED), issues=whole.issues[:PREVIEWED])
+        held = (source.token, begin, len(whole.frame) + len(whole.issues))
         st.session_state[_TABLE] = held
     table: Table = held[1]
-    records = len(table.frame) + len(table.issues)
+    records: int = held[2]
     known = FORMAT_WORDS.get(table.format, table.format)
     st.markdown(
         f"**{plain_text(source.name)}** is read as **{known}**: {counted(records, 'record')}, "
@@ -254,16 +262,20 @@ def preview(source: Source, table: Table, mapping: ColumnMapping) -> EvidenceLog
     if held is None or held[0] != (source.token, mapping):
         with st.spinner("Checking every record"):
             try:
-                held = ((source.token, mapping), apply(table, mapping))
+                found = apply(table, mapping, Limits.from_environment())
             except ImportRefused as refusal:
                 st.error(plain_text(refusal, limit=500), icon=":material/block:")
                 return None
+        held = ((source.token, mapping), dataclasses.replace(found, evidence=found.evidence.head(_FIRST_ROWS)))
         st.session_state[_PREVIEW] = held
     log: EvidenceLog = held[1]
     st.markdown(f"#### {counted(log.read, 'record')} read · {log.loaded:,} can be loaded · {log.rejected:,} rejected")
+    records: int = st.session_state[_TABLE][2]
+    if log.read < records:
+        st.caption(f"This is what the first {log.read:,} of {records:,} records come to; all are read when you load.")
     say_badges(log.badges)
     if log.loaded:
-        head = log.evidence.head(8)
+        head = log.evidence
         people = pd.DataFrame(
             {
                 "time (UTC)": head["event_time"],
@@ -287,6 +299,12 @@ def preview(source: Source, table: Table, mapping: ColumnMapping) -> EvidenceLog
         )
         return None
     return log
+
+
+def load_label(log: EvidenceLog) -> str:
+    """Say on the button what it does."""
+    whole = log.read >= st.session_state[_TABLE][2]
+    return f"Load {counted(log.loaded, 'record')}" if whole else "Load the whole file"
 
 
 def say_badges(counts: Mapping[str, int]) -> None:

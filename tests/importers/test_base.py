@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tepa_core.importers.base import ImportRefused, canonical, check_names, digest, kind_of, scan_text
+from tepa_core.limits import LimitExceeded
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_names_that_occur_twice_are_named() -> None:
 
 
 def test_too_many_names_are_refused() -> None:
-    with pytest.raises(ImportRefused, match="1,001"):
+    with pytest.raises(LimitExceeded, match="1,001"):
         check_names([f"c{i}" for i in range(1001)])
 
 

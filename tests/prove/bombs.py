@@ -1,0 +1,187 @@
+"""Files made to cost far more than they weigh, and the largest that are taken in: seconds and memory of each.
+
+``python -m tests.prove.bombs``. A bomb is refused in at most 5 seconds and 500 MB; any other file is taken in or
+refused within 60 seconds and 1,500 MB, reading child and program counted each for itself.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tepa_core.decisions import PROGRAM
+from tepa_core.importers import ImportRefused, open_log
+from tepa_core.isolated import ReadingFailed, measured
+from tepa_core.limits import USUAL
+from tepa_core.logs import import_log
+from tepa_core.store import Store
+from tepa_core.store.archive_schema import ArchiveRefused, read_archive
+
+_MB = 1_000_000
+HEAD = "ts,user,key,value,text\n"
+
+
+def _dictionary(path: Path) -> None:
+    cells = pa.DictionaryArray.from_arrays(pa.array([0] * 900_000, pa.int32()), pa.array(["x" * 900_000]))
+    table = {"ts": pa.array(["2026-01-01"] * 900_000), "key": pa.array(["k"] * 900_000), "value": cells}
+    pq.write_table(pa.table(table), path, compression="zstd", dictionary_pagesize_limit=10**9)
+
+
+def _rows(path: Path) -> None:
+    pq.write_table(pa.table({"ts": pa.array([1] * 50_000_000, pa.int8())}), path, compression="zstd")
+
+
+def _large_cell(path: Path) -> None:
+    pq.write_table(
+        pa.table({"ts": ["2026-01-01"], "key": ["k"], "value": ["x" * 200_000_000]}), path, compression="zstd"
+    )
+
+
+def _quoted(path: Path) -> None:
+    line = b"x" * 1_000_000 + b"\n"
+    with path.open("wb") as file:
+        file.write(HEAD.encode() + b'2026-01-01,u,k,"')
+        for _ in range(200):
+            file.write(line)
+        file.write(b'",t\n')
+
+
+def _columns(path: Path) -> None:
+    path.write_text(",".join(f"c{i}" for i in range(100_000)) + "\n" + "1," * 99_999 + "1\n")
+
+
+def _deep(path: Path) -> None:
+    path.write_text('{"ts":"2026-01-01","key":"k","value":' + "[" * 900_000 + "]" * 900_000 + "}\n")
+
+
+def _array(path: Path) -> None:
+    with path.open("w") as file:
+        file.write("[")
+        file.write(",".join(['{"a":' + "[" * 90 + "]" * 90 + "}"] * 20_000))
+        file.write("]")
+
+
+def _zip(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in ("manifest.json", "run.json", "decisions.jsonl", "head.json"):
+            file.writestr(name, b" " * 600_000_000)
+
+
+def _zipped_table(path: Path) -> None:
+    inner = path.with_suffix(".parquet")
+    _dictionary(inner)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in ("manifest.json", "run.json", "decisions.jsonl", "head.json"):
+            file.writestr(name, b"{}")
+        file.write(inner, "evidence.parquet")
+
+
+#: Name of the file -> what writes it.
+BOMBS: dict[str, Callable[[Path], None]] = {
+    "dictionary.parquet": _dictionary,
+    "rows.parquet": _rows,
+    "large_cell.parquet": _large_cell,
+    "quoted.csv": _quoted,
+    "columns.csv": _columns,
+    "deep.jsonl": _deep,
+    "array.json": _array,
+    "run.zip": _zip,
+    "table.zip": _zipped_table,
+}
+
+
+def set_off(path: Path) -> tuple[str, float]:
+    """Have a bomb read, which must be refused; return the refusal and the seconds."""
+    began = time.monotonic()
+    try:
+        if path.suffix == ".zip":
+            measured(USUAL, read_archive, path, USUAL)
+        else:
+            measured(USUAL, open_log, path, "auto", USUAL)
+    except (ImportRefused, ArchiveRefused, ReadingFailed) as refusal:
+        return str(refusal), time.monotonic() - began
+    raise AssertionError(f"{path.name} was read")
+
+
+def largest(folder: Path) -> Iterator[Path]:
+    """Write logs at the limits: as many rows as are taken in, and as much text."""
+    rows = USUAL.rows
+    path = folder / "rows.csv"
+    with path.open("w") as file:
+        file.write("ts,user,key,value\n")
+        file.writelines(f"2026-03-01T{i // 3600 % 24:02d}:00:00Z,u{i % 6000},k{i % 12},v{i % 5}\n" for i in range(rows))
+    yield path
+    path = folder / "distinct.jsonl"
+    with path.open("w") as file:
+        for i in range(rows):
+            file.write(
+                f'{{"ts":{1_700_000_000 + i},"user":"u{i}","key":"k{i}","value":"v{i}","text":"said {i} {i}"}}\n'
+            )
+    yield path
+    path = folder / "text.csv"
+    with path.open("w") as file:
+        file.write(HEAD)
+        file.writelines(f"2026-03-01,u{i % 90},k{i % 12},v{i % 5},{'word ' * 180}{i}\n" for i in range(240_000))
+    yield path
+    path = folder / "rows.parquet"
+    n = range(rows)
+    columns = {
+        "ts": [1_700_000_000 + i for i in n],
+        "user": [f"u{i % 60000}" for i in n],
+        "key": [f"k{i % 9}" for i in n],
+    }
+    pq.write_table(pa.table({**columns, "value": [f"v{i % 5}" for i in n]}), path)
+    yield path
+
+
+def _take_in(path: Path) -> None:
+    """Import one file in this process and print what it took: the second form of this module."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "a.duckdb", PROGRAM) as store:
+        try:
+            done = f"loaded {import_log(store, path).loaded:,}"
+        except ImportRefused as refusal:
+            done = f"refused: {refusal}"
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / _MB
+    sys.stdout.write(f"{time.monotonic() - began}\t{memory}\t{done}\n")
+
+
+def main() -> int:
+    """Print the figures of every file and return 1 when a claim does not hold."""
+    if len(sys.argv) > 1:
+        _take_in(Path(sys.argv[1]))
+        return 0
+    held = True
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        for name, write in BOMBS.items():
+            path = folder / name
+            write(path)
+            refusal, seconds = set_off(path)
+            own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / _MB
+            held &= seconds <= 5
+            sys.stdout.write(f"{name:20} {path.stat().st_size / _MB:8.1f} MB {seconds:6.2f} s  {refusal[:90]}\n")
+            path.unlink()
+        sys.stdout.write(f"this program at most {own:,.0f} MB\n")
+        for path in largest(folder):
+            command = [sys.executable, "-m", "tests.prove.bombs", str(path)]
+            told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\t")
+            seconds, memory = float(told[0]), float(told[1])
+            held &= seconds <= 60 and memory <= 1_500
+            size = path.stat().st_size / _MB
+            sys.stdout.write(f"{path.name:20} {size:8.1f} MB {seconds:6.2f} s {memory:7,.0f} MB  {told[2]}")
+            path.unlink()
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
