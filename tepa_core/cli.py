@@ -77,8 +77,9 @@ from tepa_core.store.archive_file import (
 )
 from tepa_core.store.archive_schema import ArchiveRefused
 from tepa_core.store.decide import DecisionRequest, examine, record, redact_reason
+from tepa_core.store.events import database_ledger
 from tepa_core.store.foreseen import foreseen
-from tepa_core.store.ledger import decisions_of, verify_ledger
+from tepa_core.store.ledger import LedgerCheck, decisions_of, verify_ledger
 from tepa_core.streams import STREAMS, StreamSpec, make_spec
 from tepa_core.streams.stream import PHASES
 
@@ -432,7 +433,8 @@ def _import_archive(options: argparse.Namespace) -> Report:
     with _writing(options) as store:
         run_id = import_archive(store, options.file)
         info, states = queries.run_info(store, run_id), queries.state_counts(store, run_id)
-        decisions, rejected = len(decisions_of(store, run_id)), queries.issues(store, run_id)
+        check, rejected = verify_ledger(store, run_id), queries.issues(store, run_id)
+    decisions = check.head.count
     precedents = sum(states.values())
     content = {
         "run_id": run_id,
@@ -445,11 +447,12 @@ def _import_archive(options: argparse.Namespace) -> Report:
         "precedents": precedents,
         "states": states,
         "decisions": decisions,
+        **_provenance(check),
         "elapsed_s": time.perf_counter() - began,
     }
     text = f"Run {terminal(run_id)} ({terminal(info.name)}): {precedents:,} precedents, {decisions:,} decisions; "
     text += "its ledger verifies."
-    return Report(content, text)
+    return Report(content, "\n".join([text, *map(terminal, check.remarks)]))
 
 
 def _precedents(options: argparse.Namespace) -> Report:
@@ -562,7 +565,11 @@ def _at(info: RunInfo, stored: int) -> int | pd.Timestamp:
 def _ledger(options: argparse.Namespace) -> Report:
     if (options.redact is None) != (options.reviewer is None):
         raise RefusedError("--redact needs the name of who redacts, and nothing else does: use both or neither")
-    with _writing(options, options.reviewer) as store:
+    if options.run is None:
+        if options.redact is not None:
+            raise RefusedError("--redact removes the reason of a decision; name its run")
+        return _database_ledger(options)
+    with _writing(options, options.reviewer) if options.redact is not None else Store(_path(options)) as store:
         info = queries.run_info(store, options.run)
         if options.redact is not None:
             redact_reason(store, info.run_id, options.redact)
@@ -577,7 +584,7 @@ def _ledger(options: argparse.Namespace) -> Report:
             place = named.loc[decision.precedent_id].to_dict()
         rows.append(
             {
-                **decision.as_dict(),
+                **decision.as_shown(),
                 "effect": json.loads(decision.effect),
                 "at": _at(info, decision.effective_at),
                 "in_effect": decision.decision_id in standing,
@@ -591,12 +598,40 @@ def _ledger(options: argparse.Namespace) -> Report:
         "problems": list(check.problems),
         "redacted": list(check.redacted),
         "head": dataclasses.asdict(check.head),
+        **_provenance(check),
     }
-    names = ["number", "decided_at", "reviewer", "action", "key", "value", "category", "reason", "in_effect"]
-    parts = [_table(pd.DataFrame(rows).reindex(columns=names)) if rows else "Nobody has decided on this run yet."]
+    names = ["number", "decided_at", "by", "action", "key", "value", "category", "reason", "in_effect"]
+    shown = [row | {"by": decision.by} for row, decision in zip(rows, decisions, strict=True)]
+    parts = [_table(pd.DataFrame(shown).reindex(columns=names)) if rows else "Nobody has decided on this run yet."]
     verdict = "The ledger verifies: nothing was changed or removed." if check.ok else "The ledger does not verify:"
-    parts += ["", verdict, *map(terminal, (*check.problems, *check.redacted))]
+    parts += ["", verdict, *map(terminal, (*check.problems, *check.redacted, *check.remarks))]
     return Report(content, "\n".join(parts), 1 if options.verify and not check.ok else 0)
+
+
+def _provenance(check: LedgerCheck) -> dict[str, Any]:
+    """Return what a ledger that verifies does not say by itself: whose word it is."""
+    claimed = check.claim and check.claim.as_dict() | {"decisions": check.claim.decisions}
+    return {"claimed": claimed, "deleted": list(check.deleted), "times": list(check.times)}
+
+
+def _database_ledger(options: argparse.Namespace) -> Report:
+    """List what happened to whole runs: `ledger` without a run."""
+    with Store(_path(options)) as store:
+        ledger = database_ledger(store)
+    rows = [event.as_dict() for event in ledger.events]
+    content = {
+        "events": rows,
+        "ok": ledger.ok,
+        "problems": list(ledger.problems),
+        "times": list(ledger.times),
+        "head": dataclasses.asdict(ledger.head),
+    }
+    names = ["number", "at", "what", "run_id", "who", "decisions", "file_digest"]
+    parts = [_table(pd.DataFrame(rows)[names]) if rows else "No run of this database was deleted or imported."]
+    verdict = "The ledger of the database verifies: nothing was changed or removed."
+    parts += ["", verdict if ledger.ok else "The ledger of the database does not verify:"]
+    parts += map(terminal, (*ledger.problems, *ledger.times))
+    return Report(content, "\n".join(parts), 1 if options.verify and not ledger.ok else 0)
 
 
 def _export(options: argparse.Namespace) -> Report:
@@ -1070,8 +1105,8 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--every-seed", action="store_true", help="also say what it would change in every seed")
     sub.add_argument("--dry-run", action="store_true", help="say what it would change and save nothing")
 
-    sub = add("ledger", _ledger, "List the decisions of a run and check their chain.")
-    sub.add_argument("run", metavar="RUN")
+    sub = add("ledger", _ledger, "List the decisions of a run, or what happened to runs, and check their chain.")
+    sub.add_argument("run", metavar="RUN", nargs="?", help="left out: which runs were deleted and imported")
     sub.add_argument("--verify", action="store_true", help="exit with 1 if rows were changed or removed")
     sub.add_argument("--redact", type=int, metavar="NUMBER", help="remove the reason of this decision for good")
     sub.add_argument("--reviewer", metavar="NAME", help="who redacts")

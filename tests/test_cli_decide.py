@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -156,8 +158,26 @@ def test_export_delete_import_is_the_same_run(
     assert "leave --map" in refusal(capsys, "import", str(to), "--name", "x", "--db", str(db))
     back = ask(db, "import", str(to))
     assert (back["run_id"], back["read"], back["loaded"], back["decisions"]) == (run_id, 3835, 3835, 1)
-    assert [ask(db, command, run_id) for command in ("precedents", "ledger")] == before
-    assert ask(db, "explain", run_id, fallen["id"]) == explained
+    # The same but for one thing: nobody here vouches any more for what came with a file.
+    precedents, ledger = (ask(db, command, run_id) for command in ("precedents", "ledger"))
+    claimed = ledger["claimed"]
+    assert claimed["file_digest"] == hashlib.sha256(to.read_bytes()).hexdigest()
+    assert {key: claimed[key] for key in ("imported_by", "imported_by_authenticated", "decisions")} == {
+        "imported_by": getpass.getuser(),
+        "imported_by_authenticated": False,
+        "decisions": 1,
+    }
+    del claimed["decisions"]
+    assert ledger["decisions"][0].pop("claimed") == claimed | {"says_authenticated": False}
+    assert before[1]["decisions"][0].pop("claimed") is None
+    (deleted,) = ledger["deleted"]
+    assert f"Run {run_id} was deleted here at " in deleted
+    assert deleted.endswith("; the ledger here now begins with the same.")
+    assert back["deleted"] == [deleted]
+    assert [precedents, ledger] == [before[0], before[1] | {"claimed": claimed, "deleted": [deleted]}]
+    told = json.dumps(ask(db, "explain", run_id, fallen["id"]))
+    assert json.loads(told.replace("ana (claimed elsewhere; ", "ana (")) == explained
+    assert "ana (claimed elsewhere; " in told
     to.write_bytes(to.read_bytes()[:-100])
     ask(db, "delete", run_id)
     assert "no complete export" in refusal(capsys, "import", str(to), "--db", str(db))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from tepa_core.decisions.claim import Claim
 from tepa_core.lifecycle import Verdict
 
 
@@ -163,6 +164,9 @@ class Decision:
         The digest takes the place of the reason in the chain; the salt goes when the reason goes.
     previous_hash, hash
         The links of the chain (see `tepa_core.decisions.chain`).
+    claim
+        Where it comes from if it was imported; None where it was taken here. No part of the row, so an imported ledger
+        is the same ledger, and keeps its hashes.
     """
 
     number: int
@@ -184,6 +188,17 @@ class Decision:
     reason_digest: str
     previous_hash: str
     hash: str
+    claim: Claim | None = field(default=None, compare=False)
+
+    @property
+    def vouched(self) -> bool:
+        """True when a login of this installation vouches for who decided; never of what was imported."""
+        return self.authenticated and self.claim is None
+
+    @property
+    def by(self) -> str:
+        """Who, for lists and sentences: a name that only a file vouches for says so."""
+        return self.reviewer if self.claim is None else f"{self.reviewer} (claimed elsewhere)"
 
     @property
     def verdict(self) -> Verdict | None:
@@ -194,7 +209,19 @@ class Decision:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row as JSON-ready data."""
-        return dataclasses.asdict(self) | {"decided_at": self.decided_at.isoformat(timespec="microseconds")}
+        content = dataclasses.asdict(self) | {"decided_at": self.decided_at.isoformat(timespec="microseconds")}
+        del content["claim"]
+        return content
+
+    def as_shown(self) -> dict[str, Any]:
+        """Return the row for who reads it here.
+
+        As `as_dict`, but ``authenticated`` is whether a login of this installation vouches for the name, and
+        ``claimed`` says where an imported decision comes from and whether it calls itself authenticated; else it is
+        None.
+        """
+        claimed = self.claim and self.claim.as_dict() | {"says_authenticated": self.authenticated}
+        return self.as_dict() | {"authenticated": self.vouched, "claimed": claimed}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Decision:
@@ -214,7 +241,7 @@ class Decision:
             )
             for name in names
         }
-        names = {field.name for field in dataclasses.fields(cls)}
+        names = {one.name for one in dataclasses.fields(cls)} - {"claim"}
         if set(content) != names:
             raise ValueError(f"a decision has the fields {', '.join(sorted(names))}")
         for name, value in content.items():
@@ -247,7 +274,8 @@ def reason_in_words(decision: Decision) -> str:
     """Write who decided and why: ``Ana (wrong revocation: "the knee is fine")``."""
     why = decision.category.replace("_", " ")
     said = "reason redacted" if decision.reason is None else f"“{decision.reason}”"
-    return f"{decision.reviewer} ({why}: {said})"
+    claimed = "" if decision.claim is None else "claimed elsewhere; "
+    return f"{decision.reviewer} ({claimed}{why}: {said})"
 
 
 def initials(name: str) -> str:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tepa_core import __version__
-from tepa_core.decisions import Action, in_effect
+from tepa_core.decisions import Action, Occasion, in_effect
 from tepa_core.experiment import RunSpec
 from tepa_core.isolated import ReadingFailed, isolated
 from tepa_core.lifecycle import Thresholds
@@ -49,6 +49,7 @@ from tepa_core.store.derive import (
     places_in_evidence,
     places_in_stream,
 )
+from tepa_core.store.events import append_event
 from tepa_core.store.ledger import append, read_decisions, read_head, set_head
 from tepa_core.store.lives import plain
 
@@ -122,6 +123,9 @@ def export_run(store: Store, run_id: str, path: Path) -> dict[str, int]:
 def import_archive(store: Store, path: Path) -> str:
     """Take in a run that `export_run` wrote: the same precedents, transitions, ledger and verification.
 
+    The ledger of the database notes who took it in and from which file. Its decisions stay as they are and are
+    claimed elsewhere from then on: that they verify does not show who took them.
+
     Returns
     -------
     str
@@ -132,6 +136,7 @@ def import_archive(store: Store, path: Path) -> str:
     ArchiveRefused
         If any of the file is not as it should be (see `read_archive`), or the run is here already. Nothing is stored.
     """
+    actor = store.permit()
     found = _checked(path)
     run_id = str(found.run["run_id"])
     with store.write() as cursor:
@@ -147,6 +152,7 @@ def import_archive(store: Store, path: Path) -> str:
             append(cursor, decision)
         if found.decisions:
             set_head(cursor, run_id, found.head)
+        append_event(cursor, actor, Occasion.IMPORTED, run_id, found.head, found.digest)
         _derive(cursor, found, path)
     return run_id
 
@@ -181,10 +187,10 @@ def export_instructions(store: Store, run_id: str) -> str:
     """Write what people decided as instructions that another memory system can apply: JSON lines in order.
 
     Each has ``op``, ``subject``, ``key``, ``value``, ``pinned``, ``reason`` (null once redacted), ``at`` (from when on,
-    in the run's clock), ``decided_at`` and ``decision_id``, and for a simulation ``method`` and ``seed``. The
-    operations: ``set`` makes the value the one of its key, ``add`` makes it valid beside the others, ``remove`` keeps
-    it out. Decisions that were undone, or that do not hold any more because evidence or another decision went past
-    them, give no instruction.
+    in the run's clock), ``decided_at`` and ``decision_id``, for a simulation ``method`` and ``seed``, and where the
+    decision was imported ``claimed`` (by whom, when, from which file). The operations: ``set`` makes the value the one
+    of its key, ``add`` makes it valid beside the others, ``remove`` keeps it out. Decisions that were undone, or that
+    do not hold any more because evidence or another decision went past them, give no instruction.
 
     Raises
     ------
@@ -221,6 +227,7 @@ def export_instructions(store: Store, run_id: str) -> str:
                 "decided_at": pd.Timestamp(decision.decided_at),
                 "decision_id": decision.decision_id,
                 **({} if info.is_log else {"method": place.method, "seed": place.seed}),
+                **({} if decision.claim is None else {"claimed": decision.claim.as_dict()}),
             }
         )
     return _lines(instructions, {})

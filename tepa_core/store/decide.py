@@ -520,7 +520,7 @@ def _changes(expected: str, facts: VersionFacts, ledger: Sequence[Decision], pre
         raise DecisionRefused(f"{expected!r} is no version of a precedent; take it from a preview of the decision.")
     names = {one[0]: one[1] for one in facts.precedents}
     sentences = [
-        f"{one.reviewer} {_DONE[one.action]} "
+        f"{one.by} {_DONE[one.action]} "
         f"{'it' if one.precedent_id == precedent_id else repr(names[one.precedent_id])} "
         f"at {one.decided_at:%H:%M} UTC on {one.decided_at.day} {one.decided_at:%B %Y}."
         for one in ledger

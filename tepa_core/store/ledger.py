@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
@@ -13,16 +13,23 @@ from tepa_core.decisions import (
     EMPTY,
     Action,
     Category,
+    Claim,
     Decision,
     Head,
+    begins_with,
+    claim_of,
     in_effect,
     redactions,
+    returned,
+    times_going_back,
+    utc,
     verify,
 )
 from tepa_core.lifecycle import Verdict
 from tepa_core.stats import wilson_interval
 from tepa_core.store import queries
 from tepa_core.store.connection import Store
+from tepa_core.store.events import read_claim, read_events
 
 _FIELDS = (
     "number",
@@ -58,33 +65,58 @@ class LedgerCheck:
     redacted
         Which reasons were redacted, one sentence each; that is no problem.
     head
-        Count and hash of the last decision as kept apart; who writes them down elsewhere can tell a rewritten ledger.
+        Count and hash of the last decision as kept apart; `tepa_core.store.heads` signs them, so that a ledger that is
+        rewritten, head included, can be told.
+    times
+        Times that cannot be true, one sentence each; clocks are set back, so that alone is no change.
+    claim
+        Where the first decisions come from, when the run was imported.
+    deleted
+        What became of the run here before: each deletion, and how the ledger stands to the one that went with it.
     """
 
     problems: tuple[str, ...]
     redacted: tuple[str, ...]
     head: Head
+    times: tuple[str, ...] = ()
+    # How it came here is no part of the ledger: the same one elsewhere is equal.
+    claim: Claim | None = field(default=None, compare=False)
+    deleted: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def ok(self) -> bool:
         """True when nothing is wrong."""
         return not self.problems
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Say what is no problem of the chain: whose word the decisions are, what was deleted, which times go back."""
+        claim = self.claim
+        claimed: tuple[str, ...] = ()
+        if claim is not None and claim.decisions:
+            which = "Decision 1 is" if claim.decisions == 1 else f"Decisions 1 to {claim.decisions:,} are"
+            claimed = (f"{which} {claim.in_words()}. Nobody here vouches for who took them.",)
+        return (*claimed, *self.deleted, *self.times)
+
 
 def read_decisions(cursor: duckdb.DuckDBPyConnection, run_id: str) -> tuple[Decision, ...]:
-    """Read the decisions of a run in order of their numbers, with the cursor of a transaction."""
+    """Read the decisions of a run in order of their numbers, with the cursor of a transaction.
+
+    Those that came with an imported file carry its claim.
+    """
+    claim = read_claim(cursor, run_id)
     rows = cursor.execute(
         f"SELECT {', '.join(_FIELDS)} FROM decision WHERE run_id = ? ORDER BY number, rowid",  # noqa: S608 - constants
         [run_id],
     ).fetchall()
-    return tuple(_decision(*row) for row in rows)
+    return tuple(_decision(claim, *row) for row in rows)
 
 
-def _decision(*row: Any) -> Decision:
+def _decision(claim: Claim | None, *row: Any) -> Decision:
     content = dict(zip(_FIELDS, row, strict=True))
     content["action"], content["category"] = Action(content["action"]), Category(content["category"])
     content["decided_at"] = content["decided_at"].astimezone(dt.UTC)
-    return Decision(**content)
+    return Decision(**content, claim=claim if claim and content["number"] <= claim.decisions else None)
 
 
 def read_head(cursor: duckdb.DuckDBPyConnection, run_id: str) -> Head:
@@ -139,8 +171,22 @@ def verify_ledger(store: Store, run_id: str) -> LedgerCheck:
         # One snapshot: a decision that is being written must not stand in one and be missing in the other.
         cursor.begin()
         decisions, head = read_decisions(cursor, run_id), read_head(cursor, run_id)
+        events = read_events(cursor, run_id)
         cursor.rollback()
-    return LedgerCheck(verify(decisions, head), redactions(decisions), head)
+    claim = claim_of(events[-1] if events else None)
+    problems = verify(decisions, head)
+    if claim is not None and not begins_with(decisions, Head(claim.decisions, claim.head_hash)):
+        problems += (
+            f"The ledger does not begin with what was imported: it was changed after {utc(claim.imported_at)}.",
+        )
+    return LedgerCheck(
+        problems,
+        redactions(decisions),
+        head,
+        times_going_back(decisions, dt.datetime.now(dt.UTC)),
+        claim,
+        returned(events, decisions),
+    )
 
 
 def reasserted(store: Store, run_id: str) -> pd.DataFrame:
@@ -153,7 +199,8 @@ def reasserted(store: Store, run_id: str) -> pd.DataFrame:
     pandas.DataFrame
         ``id``, ``transition_id`` (the last re-assertion), ``method``, ``seed``, ``subject``, ``key``, ``key_id``,
         ``value``, ``reasserted_at`` (in the run's clock), ``times`` (re-assertions since the decision), and of the
-        decision that confirmed it ``decision_id``, ``number``, ``reviewer``, ``decided_at``, ``category``, ``reason``.
+        decision that confirmed it ``decision_id``, ``number``, ``reviewer``, ``by`` (the same for lists and sentences,
+        see `Decision.by`), ``decided_at``, ``category``, ``reason``.
     """
     info = queries.run_info(store, run_id)
     with store.read() as cursor:
@@ -186,12 +233,13 @@ def reasserted(store: Store, run_id: str) -> pd.DataFrame:
                     "decision_id": last.decision_id,
                     "number": last.number,
                     "reviewer": last.reviewer,
+                    "by": last.by,
                     "decided_at": pd.Timestamp(last.decided_at),
                     "category": str(last.category),
                     "reason": last.reason,
                 }
             )
-    of_decision = ["times", "decision_id", "number", "reviewer", "decided_at", "category", "reason"]
+    of_decision = ["times", "decision_id", "number", "reviewer", "by", "decided_at", "category", "reason"]
     frame = pd.DataFrame(rows, columns=[*found.columns, *of_decision])
     return queries.in_clock(frame, ("reasserted_at",), info.is_log)
 
@@ -214,7 +262,8 @@ def reviewer_agreement(store: Store, run_id: str, level: float = 0.95) -> pd.Dat
     pandas.DataFrame
         ``by`` (``all``, ``rule`` or ``key``), ``name`` (of the rule that revoked, or the key), ``right``, ``wrong``,
         ``other`` (counts of revocations), ``precision`` (right among right and wrong; missing when there are none),
-        ``lo``, ``hi``. No rows when no revocation was judged.
+        ``lo``, ``hi``, ``claimed`` (how many of these judgements are claimed elsewhere: they came with an imported
+        file). No rows when no revocation was judged.
     """
     queries.run_info(store, run_id)
     with store.read() as cursor:
@@ -229,13 +278,13 @@ def reviewer_agreement(store: Store, run_id: str, level: float = 0.95) -> pd.Dat
             """,
             [run_id, sorted({decision.precedent_id for decision in decisions})],
         ).fetchall()
-    judged: dict[str, tuple[str, str, str]] = {}
+    judged: dict[str, tuple[str, str, str, bool]] = {}
     for decision in decisions:
         judged_falls = [row for row in falls if row[0] == decision.precedent_id and row[2] <= decision.effective_at]
         if judged_falls:
             _, transition, _, rule, key = judged_falls[-1]
-            judged[transition] = (rule, key, _judgement(decision))
-    frame = pd.DataFrame(judged.values(), columns=["rule", "key", "judgement"])
+            judged[transition] = (rule, key, _judgement(decision), decision.claim is not None)
+    frame = pd.DataFrame(judged.values(), columns=["rule", "key", "judgement", "claimed"])
     groups = [("all", "all", frame)] if len(frame) else []
     groups += [(by, str(name), part) for by in ("rule", "key") for name, part in frame.groupby(by)]
     rows = []
@@ -243,8 +292,8 @@ def reviewer_agreement(store: Store, run_id: str, level: float = 0.95) -> pd.Dat
         right, wrong, other = (int((part["judgement"] == what).sum()) for what in ("right", "wrong", "other"))
         lo, hi = wilson_interval(right, right + wrong, level) if right + wrong else (float("nan"), float("nan"))
         precision = right / (right + wrong) if right + wrong else float("nan")
-        rows.append((by, name, right, wrong, other, precision, lo, hi))
-    return pd.DataFrame(rows, columns=["by", "name", "right", "wrong", "other", "precision", "lo", "hi"])
+        rows.append((by, name, right, wrong, other, precision, lo, hi, int(part["claimed"].sum())))
+    return pd.DataFrame(rows, columns=["by", "name", "right", "wrong", "other", "precision", "lo", "hi", "claimed"])
 
 
 def _judgement(decision: Decision) -> str:

@@ -63,9 +63,10 @@ class KeyLife:
     transitions
         ``transition_id``, ``id``, ``value``, ``x``, and the columns of `tepa_core.lifecycle.tables`.
     decisions
-        Those in effect, in the order of the replay: ``x``, ``value``, ``initials``, ``text`` (who decided what, and
-        why), ``id`` (of the precedent), ``decision_id``, ``number``, ``action``, ``pinned``, ``reviewer``, ``after``
-        (how many evidence items come before it).
+        Those in effect, in the order of the replay: ``x``, ``value``, ``initials`` (with a question mark when the
+        decision is claimed elsewhere), ``text`` (who decided what, and why), ``id`` (of the precedent),
+        ``decision_id``, ``number``, ``action``, ``pinned``, ``reviewer``, ``by`` (who, and why), ``claimed`` (it came
+        with an imported file), ``after`` (how many evidence items come before it).
     followed
         ``x``, ``value``, ``success``: what the agent acted on, for simulations.
     phases
@@ -331,7 +332,7 @@ def _decisions(rows: pd.DataFrame, decisions: Sequence[Decision], is_log: bool) 
             (
                 row["x"],
                 row["value"],
-                initials(decision.reviewer),
+                initials(decision.reviewer) + ("" if decision.claim is None else "?"),
                 text,
                 decision.precedent_id,
                 decision.decision_id,
@@ -340,11 +341,12 @@ def _decisions(rows: pd.DataFrame, decisions: Sequence[Decision], is_log: bool) 
                 decision.pinned,
                 decision.reviewer,
                 by,
+                decision.claim is not None,
                 int(after.iloc[at]),
             )
         )
     columns = ["x", "value", "initials", "text", "id", "decision_id", "number", "action", "pinned", "reviewer", "by"]
-    return pd.DataFrame(said, columns=[*columns, "after"])
+    return pd.DataFrame(said, columns=[*columns, "claimed", "after"])
 
 
 def _posterior(trace: KeyTrace, items: pd.DataFrame, values: pd.DataFrame, th: Thresholds) -> pd.DataFrame:

@@ -73,8 +73,43 @@ def _settings(cursor: duckdb.DuckDBPyConnection) -> None:
     )
 
 
+def _events(cursor: duckdb.DuckDBPyConnection) -> None:
+    cursor.execute(
+        """
+        -- What happened to whole runs. A row is about a run and does not belong to it: it stays when the run goes.
+        CREATE TABLE event (
+            number BIGINT NOT NULL,
+            happened_at TIMESTAMPTZ NOT NULL,
+            who VARCHAR NOT NULL,
+            authenticated BOOLEAN NOT NULL,
+            what VARCHAR NOT NULL CHECK (what IN ('run deleted', 'run imported')),
+            of_run VARCHAR NOT NULL,
+            kind VARCHAR NOT NULL,
+            name_digest VARCHAR NOT NULL,
+            decisions BIGINT NOT NULL,
+            head_hash VARCHAR NOT NULL,
+            file_digest VARCHAR,
+            previous_hash VARCHAR NOT NULL,
+            hash VARCHAR NOT NULL
+        );
+        -- Apart from the rows, so that it shows when the last of them are gone; there is one.
+        CREATE TABLE event_head (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            events BIGINT NOT NULL,
+            hash VARCHAR NOT NULL
+        );
+        """
+    )
+
+
 #: Version n is reached by MIGRATIONS[n - 1].
-MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (_first_schema, _answers, _decisions, _settings)
+MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (
+    _first_schema,
+    _answers,
+    _decisions,
+    _settings,
+    _events,
+)
 
 
 def migrate(cursor: duckdb.DuckDBPyConnection) -> bool:

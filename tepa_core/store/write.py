@@ -16,13 +16,14 @@ import duckdb
 import pandas as pd
 
 from tepa_core import __version__
-from tepa_core.decisions import in_effect
+from tepa_core.decisions import Occasion, in_effect
 from tepa_core.experiment import FactResult, FactSpec, RunResult, RunSpec
 from tepa_core.lifecycle import Thresholds
 from tepa_core.methods import METHODS, thresholds_of
 from tepa_core.store.connection import Store
 from tepa_core.store.derive import decided_rows, derive, evidence_rows, insert, places_decided, replay_lane
-from tepa_core.store.ledger import read_decisions
+from tepa_core.store.events import append_event
+from tepa_core.store.ledger import read_decisions, read_head
 from tepa_core.store.queries import UnknownRunError
 
 _TABLES = (
@@ -53,8 +54,14 @@ def _remove(cursor: duckdb.DuckDBPyConnection, run_id: str) -> int:
 
 
 def delete_run(store: Store, run_id: str) -> bool:
-    """Delete a run with everything that belongs to it, its ledger too; False when there is none."""
+    """Delete a run with everything that belongs to it, its ledger too; False when there is none.
+
+    What stays is a row in the ledger of the database: who deleted it, when, and the head that its ledger had.
+    """
+    actor = store.permit()
     with store.write() as cursor:
+        if _name(cursor, run_id) is not None:
+            append_event(cursor, actor, Occasion.DELETED, run_id, read_head(cursor, run_id))
         for table in ("decision", "ledger_head"):
             cursor.execute(f'DELETE FROM "{table}" WHERE run_id = ?', [run_id])  # noqa: S608
         return _remove(cursor, run_id) > 0

@@ -90,7 +90,7 @@ def ever_revoked(info: RunInfo) -> Archive:
 
 def _reviews(run_id: str) -> tuple[dict[str, str], set[str]]:
     """Return in words what was decided last on each memory, and which were re-asserted after they were confirmed."""
-    done = {one.precedent_id: f"{DONE[one.action]} by {one.reviewer}" for one in in_effect(cache.decisions(run_id))}
+    done = {one.precedent_id: f"{DONE[one.action]} by {one.by}" for one in in_effect(cache.decisions(run_id))}
     if not done:
         return {}, set()
     again = cache.reasserted(run_id)

@@ -170,7 +170,11 @@ def told(decision: Decision, decisions: Sequence[Decision], info: RunInfo) -> st
     if decision.pinned:
         what += ", pinned"
     said = plain_text(decision.reason, 300) if decision.reason is not None else "*reason redacted*"
-    by = plain_text(decision.reviewer) + ("" if decision.authenticated else " (not authenticated)")
+    by = plain_text(decision.reviewer)
+    if decision.claim is not None:
+        by += f" ({plain_text(decision.claim.in_words(), 300)})"
+    elif not decision.authenticated:
+        by += " (not authenticated)"
     words = (
         f":material/gavel: **{what.capitalize()}** by {by} on "
         f"{_when(decision)}, number {decision.number}: {CATEGORIES[decision.category].split(':')[0].lower()}, “{said}”."
@@ -375,7 +379,7 @@ def _words(draft: Draft, standing: Sequence[Decision]) -> None:
         if draft.action is Action.UNDO:
             foreseen = plain_text(preview.of_ledger(draft.members[0][2]), limit=400)
             st.caption(
-                f"Takes back number {standing[-1].number} by {plain_text(standing[-1].reviewer)}"
+                f"Takes back number {standing[-1].number} by {plain_text(standing[-1].by, 120)}"
                 f"{f': {foreseen}' if foreseen else ''}."
             )
         options = [

@@ -56,7 +56,9 @@ def headline(decisions: Sequence[Decision]) -> str:
     undone = sum(one.action is Action.UNDO for one in decisions)
     words = f"{len(standing):,} decision{'' if len(standing) == 1 else 's'} in effect, by {people:,} "
     words += f"reviewer{'' if people == 1 else 's'}"
-    return f"{words}; {undone:,} undone." if undone else f"{words}."
+    words += f"; {undone:,} undone." if undone else "."
+    claimed = sum(one.claim is not None for one in decisions)
+    return f"{words} {claimed:,} of {len(decisions):,} claimed elsewhere." if claimed else words
 
 
 def nothing(info: RunInfo) -> None:
@@ -77,31 +79,6 @@ def nothing(info: RunInfo) -> None:
     )
 
 
-def verification(info: RunInfo) -> None:
-    """Draw the button that checks the ledger, and what it found."""
-    if not st.button("Verify the ledger", key="verify", icon=":material/verified:"):
-        return
-    check = verify_ledger(cache.store(), info.run_id)
-    if check.ok:
-        count = check.head.count
-        st.success(
-            f"The ledger is as it was written: {count:,} decision{'' if count == 1 else 's'}, each linked to the one "
-            f"before it, none missing at the end. The last one ends in `{check.head.hash[-12:]}`; noted elsewhere, it "
-            "shows later whether the whole file was exchanged.",
-            icon=":material/verified:",
-        )
-    else:
-        count = len(check.problems)
-        st.error(
-            f"The ledger was changed outside of this program, in {count:,} place{'' if count == 1 else 's'}:\n\n"
-            + "\n".join(f"- {plain_text(problem, 300)}" for problem in check.problems)
-            + "\n\nCompare it with an export or a copy of the database.",
-            icon=":material/gpp_bad:",
-        )
-    for sentence in check.redacted:
-        st.caption(plain_text(sentence, limit=400))
-
-
 def agreed(info: RunInfo) -> None:
     """Draw how often reviewers found a revocation right, by rule or by key."""
     measured = cache.agreement(info.run_id)
@@ -119,6 +96,7 @@ def agreed(info: RunInfo) -> None:
         f"Reviewers found **{row['right']:,} of {row['right'] + row['wrong']:,}** revocations right: "
         f"{row['precision']:.0%}, 95 % interval {row['lo']:.0%} to {row['hi']:.0%}."
         + (f" {row['other']:,} more were decided for other reasons." if row["other"] else "")
+        + (f" {row['claimed']:,} of these judgements came with a file, claimed elsewhere." if row["claimed"] else "")
     )
     by = st.segmented_control(
         "Measured precision",
@@ -145,8 +123,8 @@ def rows_of(info: RunInfo, decisions: Sequence[Decision]) -> pd.DataFrame:
             {
                 "number": one.number,
                 "decided (UTC)": pd.Timestamp(one.decided_at),
-                "who": one.reviewer,
-                "signed in": "yes" if one.authenticated else "no, typed name",
+                "who": one.by,
+                "signed in": _signed_in(one),
                 "what": DONE[one.action] + (", pinned" if one.pinned else ""),
                 "value": "" if of is None else of["value"],
                 "key": "" if of is None else of["key"],
@@ -166,6 +144,12 @@ def rows_of(info: RunInfo, decisions: Sequence[Decision]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _signed_in(decision: Decision) -> str:
+    if decision.claim is not None:
+        return f"no, {decision.claim.in_words()}"
+    return "yes" if decision.vouched else "no, typed name"
 
 
 def _whose(info: RunInfo, row: Mapping[Hashable, Any]) -> str:
@@ -395,6 +379,8 @@ def _take_in(upload: IO[bytes] | None) -> None:
             )
             return
     cache.forget()
-    st.session_state[_NOTICE] = (True, f"{plain_text(name)} was taken in as run {run_id}, which is shown now.")
+    words = [f"{plain_text(name)} was taken in as run {plain_text(run_id, 100)}, which is shown now."]
+    words += [plain_text(sentence, 500) for sentence in verify_ledger(cache.store(), run_id).remarks]
+    st.session_state[_NOTICE] = (True, " ".join(words))
     state.follow("run", run_id)
     st.rerun()

@@ -117,6 +117,12 @@ def store(reading: Path) -> Store:
 
 
 @pytest.fixture
+def own(own_database: Path) -> Store:
+    """Return the open store behind the pages, which this test may change."""
+    return cache.store().acting(PROGRAM)
+
+
+@pytest.fixture
 def open_page() -> OpenPage:
     """Open a page through the router, as a link with query parameters does."""
 

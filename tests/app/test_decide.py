@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tepa_core.decisions import PROGRAM, Action, Actor, Category, Role
+from tepa_core.decisions import Action, Actor, Category, Role
 from tepa_core.experiment import Override, RunSpec, play
 from tepa_core.experiment.run import setting
 from tepa_core.lifecycle import Verdict
@@ -47,12 +46,6 @@ def everything(store: Store, run: str) -> dict[str, pd.DataFrame]:
             table: cursor.execute(f"SELECT * FROM {table} WHERE run_id = ? ORDER BY ALL", [run]).df()  # noqa: S608
             for table in DERIVED
         }
-
-
-@pytest.fixture
-def own(own_database: Path) -> Store:
-    """Return the open store behind the pages, which this test may change."""
-    return cache.store().acting(PROGRAM)
 
 
 def reversal_success(store: Store, run: str, overrides: list[Override]) -> float:

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 from streamlit.testing.v1 import AppTest
 
-from tepa_core.decisions import PROGRAM, Action, Actor, Category, Role
+from tepa_core.decisions import Action, Actor, Category, Role
 from tepa_core.store import Store, delete_run, precedent_id, queries
 from tepa_core.store.archive_file import export_run
 from tepa_core.store.decide import DecisionRequest, record
@@ -32,12 +32,6 @@ def words(at: AppTest) -> str:
 def decide(store: Store, run: str, seed: int, action: Action, category: Category, why: str = "Because.") -> None:
     precedent = precedent_id("tepa", seed, "", "read csv", "conventional")
     record(store.acting(BO), DecisionRequest(run, precedent, action, category, why))
-
-
-@pytest.fixture
-def own(own_database: Path) -> Store:
-    """Return the open store behind the pages, which this test may change."""
-    return cache.store().acting(PROGRAM)
 
 
 @pytest.fixture
