@@ -76,7 +76,7 @@ def _pass_on(lines: IO[str], said: queue.Queue[str]) -> None:
 
 
 @contextmanager
-def _serving(folder: Path, secrets: str | None = None) -> Iterator[str]:
+def serving(folder: Path, secrets: str | None = None) -> Iterator[str]:
     """Run the dashboard on a new database in a folder; give its address.
 
     ``secrets`` is the content of its secrets file, with ADDRESS where its own address belongs.
@@ -121,22 +121,22 @@ def _serving(folder: Path, secrets: str | None = None) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start the dashboard on a new database and return its address; for tests that only read."""
-    with _serving(tmp_path_factory.mktemp("server")) as address:
+    with serving(tmp_path_factory.mktemp("server")) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
 def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start a dashboard for the tests of one file, which may write."""
-    with _serving(tmp_path_factory.mktemp("own_server")) as address:
+    with serving(tmp_path_factory.mktemp("own_server")) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
 def serve_with_secrets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
-    """Start a dashboard with a secrets file (see `_serving`) and return its address."""
+    """Start a dashboard with a secrets file (see `serving`) and return its address."""
     with ExitStack() as open_servers:
-        yield lambda secrets: open_servers.enter_context(_serving(tmp_path_factory.mktemp("with_secrets"), secrets))
+        yield lambda secrets: open_servers.enter_context(serving(tmp_path_factory.mktemp("with_secrets"), secrets))
 
 
 @pytest.fixture
