@@ -11,7 +11,7 @@ dev := .venv/.dev-stamp
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check bench sample-data chromium
+.PHONY: help run test check bench prove sample-data chromium
 
 help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,9 @@ check: $(dev)  ## Lint, format, types and import layers
 
 bench: $(runtime)  ## Measure the cost of the rule, the queries and the import on this machine (ARGS="--json")
 	@$(venv)/python -m tepa_core bench $(ARGS)
+
+prove: $(dev) chromium  ## Show in full what the tests show in small: kills, full disks, large files (ARGS="sliders")
+	@$(venv)/python -m tests.prove $(ARGS)
 
 sample-data: $(runtime)  ## Write the sample logs in data/ again from their scripts
 	$(venv)/python data/make_travel_preferences.py

@@ -28,13 +28,19 @@ SWITCHES = [
 ]
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Start the chromium of this machine. One for the whole run: playwright allows one loop at a time."""
+def chromium() -> str:
+    """Return the program of this machine's chromium."""
     program = os.environ.get("TEPA_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUMS)), None)
     if program is None:
         pytest.fail("These tests need a browser: install chromium, or name its program in TEPA_CHROMIUM.")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=SWITCHES)
-        yield chromium
-        chromium.close()
+    return program
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start the chromium of this machine. One for the whole run: playwright allows one loop at a time."""
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=chromium(), args=SWITCHES) as started,
+    ):
+        yield started

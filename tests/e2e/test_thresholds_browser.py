@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.e2e.measure_thresholds import count_messages, measure
+from tests.prove.sliders import count_messages, measure
 
 pytestmark = pytest.mark.e2e
 
@@ -64,9 +64,7 @@ def test_dragging_is_answered_in_the_browser_and_letting_go_by_the_server(
     assert found.sent == 0
     assert found.updates >= 30
     assert found.values >= 3
-    # On a quiet machine it is 50 and 700 ms (measure_thresholds.py); here other tests run at the same time.
-    assert found.paint_ms <= 150
-    assert found.fresh_ms <= 5_000
+    # How soon is for a machine with nothing else to do: `make prove ARGS=sliders`.
     assert float(value(page, "theta_rec")) == pytest.approx(0.1)
     expect(page).to_have_url(re.compile(r"theta_rec=0\.1(&|$)"))
     assert (seen.errors, seen.outside) == ([], [])  # type: ignore[attr-defined]
