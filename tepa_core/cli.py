@@ -52,6 +52,7 @@ from tepa_core.lifecycle import DEPRECATED, PRESETS, State, Thresholds
 from tepa_core.logs import import_log
 from tepa_core.methods import FALLBACKS, METHODS
 from tepa_core.reproduce import reproduce
+from tepa_core.signing import KEY_VARIABLE, SigningRefused, default_key_path, own_public_key, read_public_key
 from tepa_core.store import (
     PATH_VARIABLE,
     KeyLife,
@@ -79,6 +80,15 @@ from tepa_core.store.archive_schema import ArchiveRefused
 from tepa_core.store.decide import DecisionRequest, examine, record, redact_reason
 from tepa_core.store.events import database_ledger
 from tepa_core.store.foreseen import foreseen
+from tepa_core.store.heads import (
+    MAX_BYTES,
+    HeadCheck,
+    HeadRefused,
+    check_heads,
+    describe,
+    read_heads,
+    sign_heads,
+)
 from tepa_core.store.ledger import LedgerCheck, decisions_of, verify_ledger
 from tepa_core.streams import STREAMS, StreamSpec, make_spec
 from tepa_core.streams.stream import PHASES
@@ -111,6 +121,8 @@ _REFUSALS = (
     UnknownPrecedentError,
     DecisionRefused,
     ArchiveRefused,
+    HeadRefused,
+    SigningRefused,
 )
 
 
@@ -563,11 +575,10 @@ def _at(info: RunInfo, stored: int) -> int | pd.Timestamp:
 
 
 def _ledger(options: argparse.Namespace) -> Report:
-    if (options.redact is None) != (options.reviewer is None):
-        raise RefusedError("--redact needs the name of who redacts, and nothing else does: use both or neither")
+    _check_ledger_options(options)
+    if options.head_to is not None:
+        return _sign_heads(options)
     if options.run is None:
-        if options.redact is not None:
-            raise RefusedError("--redact removes the reason of a decision; name its run")
         return _database_ledger(options)
     with _writing(options, options.reviewer) if options.redact is not None else Store(_path(options)) as store:
         info = queries.run_info(store, options.run)
@@ -575,6 +586,7 @@ def _ledger(options: argparse.Namespace) -> Report:
             redact_reason(store, info.run_id, options.redact)
         decisions = decisions_of(store, info.run_id)
         check = verify_ledger(store, info.run_id)
+        signed = _signed(options, store, info.run_id)
         named = queries.precedents(store, info.run_id).set_index("id")[["subject", "key", "value"]]
     standing = {decision.decision_id for decision in in_effect(decisions)}
     rows = []
@@ -599,13 +611,83 @@ def _ledger(options: argparse.Namespace) -> Report:
         "redacted": list(check.redacted),
         "head": dataclasses.asdict(check.head),
         **_provenance(check),
+        "signed": None if signed is None else _signed_content(signed),
     }
     names = ["number", "decided_at", "by", "action", "key", "value", "category", "reason", "in_effect"]
     shown = [row | {"by": decision.by} for row, decision in zip(rows, decisions, strict=True)]
     parts = [_table(pd.DataFrame(shown).reindex(columns=names)) if rows else "Nobody has decided on this run yet."]
     verdict = "The ledger verifies: nothing was changed or removed." if check.ok else "The ledger does not verify:"
-    parts += ["", verdict, *map(terminal, (*check.problems, *check.redacted, *check.remarks))]
-    return Report(content, "\n".join(parts), 1 if options.verify and not check.ok else 0)
+    parts += ["", verdict, *map(terminal, (*check.problems, *check.redacted, *check.remarks)), *_signed_lines(signed)]
+    wrong = not check.ok or (signed is not None and not signed.ok)
+    return Report(content, "\n".join(parts), 1 if options.verify and wrong else 0)
+
+
+def _check_ledger_options(options: argparse.Namespace) -> None:
+    if (options.redact is None) != (options.reviewer is None):
+        raise RefusedError("--redact needs the name of who redacts, and nothing else does: use both or neither")
+    if options.redact is not None and options.run is None:
+        raise RefusedError("--redact removes the reason of a decision; name its run")
+    if options.head is not None and not options.verify:
+        raise RefusedError("--head names the file to check the ledger against: add --verify")
+    if options.public_key is not None and options.head is None:
+        raise RefusedError("--public-key says whose signature counts: name the file of signed heads with --head")
+    if options.head_to is not None and (options.verify or options.redact is not None):
+        raise RefusedError("--head-to signs what is there; leave --verify and --redact to another command")
+    if options.head_to is None and (options.key is not None or options.force):
+        raise RefusedError("--key and --force belong to --head-to FILE, which writes signed heads")
+
+
+def _sign_heads(options: argparse.Namespace) -> Report:
+    """Write signed heads to a file: `ledger --head-to FILE`."""
+    to: Path = options.head_to
+    if to.exists() and not options.force:
+        raise RefusedError(f"{to} exists; choose another name, or add --force to replace it")
+    key = options.key or default_key_path()
+    with Store(_path(options)) as store:
+        signed = sign_heads(store, key, options.run)
+    try:
+        to.write_bytes(signed)
+    except OSError as error:
+        raise RefusedError(f"{to} cannot be written: {error.strerror or error}") from None
+    said = describe(signed)
+    runs = len(said["runs"])
+    what = f"{runs:,} run{'' if runs == 1 else 's'}" + (" and of the database" if said["database"] else "")
+    text = [
+        f"Wrote the signed heads of {what} to {terminal(to)}.",
+        f"Signed with {terminal(key)}, public key {said['public_key']} (fingerprint {said['fingerprint'][:16]}…).",
+        "Keep the file and the key where whoever can change the database cannot.",
+    ]
+    return Report({"to": str(to), "key": str(key), **said}, "\n".join(text))
+
+
+def _signed(options: argparse.Namespace, store: Store, run_id: str | None) -> HeadCheck | None:
+    """Check what is there against the file of ``--head``; None without one."""
+    file: Path | None = options.head
+    if file is None:
+        return None
+    try:
+        with file.open("rb") as opened:
+            heads = read_heads(opened.read(MAX_BYTES + 1), file.name)
+    except OSError as error:
+        raise RefusedError(f"{file} cannot be read: {error.strerror or error}") from None
+    own = own_public_key(default_key_path()) if options.public_key is None else read_public_key(options.public_key)
+    return check_heads(store, heads, own, run_id)
+
+
+def _signed_content(signed: HeadCheck) -> dict[str, Any]:
+    return {
+        "ok": signed.ok,
+        "problems": list(signed.problems),
+        "found": list(signed.found),
+        "fingerprint": signed.fingerprint,
+    }
+
+
+def _signed_lines(signed: HeadCheck | None) -> list[str]:
+    if signed is None:
+        return []
+    verdict = "The signed heads fit." if signed.ok else "The signed heads do not fit:"
+    return ["", verdict, *map(terminal, (*signed.problems, *signed.found))]
 
 
 def _provenance(check: LedgerCheck) -> dict[str, Any]:
@@ -617,7 +699,7 @@ def _provenance(check: LedgerCheck) -> dict[str, Any]:
 def _database_ledger(options: argparse.Namespace) -> Report:
     """List what happened to whole runs: `ledger` without a run."""
     with Store(_path(options)) as store:
-        ledger = database_ledger(store)
+        ledger, signed = database_ledger(store), _signed(options, store, None)
     rows = [event.as_dict() for event in ledger.events]
     content = {
         "events": rows,
@@ -625,13 +707,15 @@ def _database_ledger(options: argparse.Namespace) -> Report:
         "problems": list(ledger.problems),
         "times": list(ledger.times),
         "head": dataclasses.asdict(ledger.head),
+        "signed": None if signed is None else _signed_content(signed),
     }
     names = ["number", "at", "what", "run_id", "who", "decisions", "file_digest"]
     parts = [_table(pd.DataFrame(rows)[names]) if rows else "No run of this database was deleted or imported."]
     verdict = "The ledger of the database verifies: nothing was changed or removed."
     parts += ["", verdict if ledger.ok else "The ledger of the database does not verify:"]
-    parts += map(terminal, (*ledger.problems, *ledger.times))
-    return Report(content, "\n".join(parts), 1 if options.verify and not ledger.ok else 0)
+    parts += [*map(terminal, (*ledger.problems, *ledger.times)), *_signed_lines(signed)]
+    wrong = not ledger.ok or (signed is not None and not signed.ok)
+    return Report(content, "\n".join(parts), 1 if options.verify and wrong else 0)
 
 
 def _export(options: argparse.Namespace) -> Report:
@@ -1108,6 +1192,12 @@ def parser() -> argparse.ArgumentParser:
     sub = add("ledger", _ledger, "List the decisions of a run, or what happened to runs, and check their chain.")
     sub.add_argument("run", metavar="RUN", nargs="?", help="left out: which runs were deleted and imported")
     sub.add_argument("--verify", action="store_true", help="exit with 1 if rows were changed or removed")
+    sub.add_argument("--head", type=Path, metavar="FILE", help="with --verify: it must still begin with these heads")
+    sub.add_argument("--public-key", type=Path, metavar="FILE", help="whose signature counts (default: your own key)")
+    sub.add_argument("--head-to", type=Path, metavar="FILE", help="write signed heads: of the run, or of everything")
+    where = f"the private key to sign with, made when absent (default: {KEY_VARIABLE}, else in your configuration)"
+    sub.add_argument("--key", type=Path, metavar="FILE", help=where)
+    sub.add_argument("--force", action="store_true", help="replace a file that exists")
     sub.add_argument("--redact", type=int, metavar="NUMBER", help="remove the reason of this decision for good")
     sub.add_argument("--reviewer", metavar="NAME", help="who redacts")
 

@@ -12,6 +12,7 @@ if not decisions:
     chain_view.verification(info)
     ledger_view.files(info)
     chain_view.database()
+    chain_view.heads()
     st.stop()
 
 st.markdown(f"#### {ledger_view.headline(decisions)}")
@@ -22,3 +23,4 @@ decision = ledger_view.choose(info, decisions)
 ledger_view.show(info, decision, decisions)
 ledger_view.files(info)
 chain_view.database()
+chain_view.heads()

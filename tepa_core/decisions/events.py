@@ -15,7 +15,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from tepa_core.decisions.chain import Head, canonical_hash, chain_problems
+from tepa_core.decisions.chain import Head, Linked, canonical_hash, chain_problems
 from tepa_core.decisions.claim import Claim, named, utc
 from tepa_core.decisions.model import Decision
 
@@ -149,6 +149,6 @@ def returned(events: Sequence[Event], decisions: Sequence[Decision]) -> tuple[st
     return tuple(said)
 
 
-def begins_with(decisions: Sequence[Decision], head: Head) -> bool:
-    """Tell whether a ledger that verifies has, at the number of a head, the decision with its hash."""
-    return head.count == 0 or any(one.number == head.count and one.hash == head.hash for one in decisions)
+def begins_with(rows: Sequence[Linked], head: Head) -> bool:
+    """Tell whether a ledger that verifies has, at the number of a head, the row with its hash."""
+    return head.count == 0 or any(row.number == head.count and row.hash == head.hash for row in rows)

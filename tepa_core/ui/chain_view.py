@@ -1,17 +1,21 @@
-"""Whether ledgers are as they were written: that of a run and that of the database."""
+"""Whether ledgers are as they were written: that of a run, that of the database, and both against signed heads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
 
 import pandas as pd
 import streamlit as st
 
-from tepa_core.decisions import Event, named
+from tepa_core.decisions import Event, PermissionRefused, named
+from tepa_core.signing import SigningRefused, default_key_path, own_public_key
 from tepa_core.store import RunInfo
 from tepa_core.store.events import database_ledger
+from tepa_core.store.heads import MAX_BYTES, HeadRefused, check_heads, describe, read_heads, sign_heads
 from tepa_core.store.ledger import verify_ledger
-from tepa_core.ui import cache, widgets
+from tepa_core.ui import cache, who, widgets
 from tepa_core.ui.text import plain_text
 
 _SENTENCE = 500
@@ -57,6 +61,66 @@ def database() -> None:
         _remarks(ledger.times)
         if ledger.events:
             widgets.table(_rows(ledger.events), "database_ledger_table")
+
+
+def heads() -> None:
+    """Draw the two buttons that sign the heads of all ledgers, and check a file of signed heads."""
+    with st.expander("Signed heads", icon=":material/signature:", key="signed_heads_box"):
+        st.caption(
+            "A ledger can be written anew in the file, its last hash included, and its chain holds. A small file with "
+            "the counts and last hashes of now, signed with a key outside the database and kept elsewhere, tells."
+        )
+        if who.may_decide() and st.button(
+            "Sign the heads as they are now", key="sign_heads", icon=":material/signature:"
+        ):
+            _sign()
+        with st.form("check_heads_form", border=False):
+            upload = st.file_uploader("Check a file of signed heads (JSON)", type=["json"], key="heads_file")
+            if st.form_submit_button("Check the ledgers against it", key="check_heads", icon=":material/rule:"):
+                _check(upload)
+
+
+def _sign() -> None:
+    """Offer the heads of this moment; a vouching for them is for reviewers, as every write is."""
+    try:
+        signed = sign_heads(who.writing(), default_key_path())
+    except (HeadRefused, SigningRefused, PermissionRefused) as error:
+        st.error(plain_text(error, _SENTENCE), icon=":material/block:")
+        return
+    st.download_button(
+        "Download the signed heads (JSON)",
+        signed,
+        file_name="heads.json",
+        mime="application/json",
+        key="signed_heads_download",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+    said = describe(signed)
+    st.caption(
+        f"Signed at {said['signed_at'][:19]} UTC. Public key: `{said['public_key']}`. Keep both where nobody who can "
+        "change the database can change them."
+    )
+
+
+def _check(upload: IO[bytes] | None) -> None:
+    if upload is None:
+        st.warning("Choose a file first: one that this page or the command ledger wrote.")
+        return
+    name = Path(str(getattr(upload, "name", "heads.json"))).name
+    try:
+        signed = read_heads(upload.read(MAX_BYTES + 1), name)
+        check = check_heads(cache.store(), signed, own_public_key(default_key_path()))
+    except (HeadRefused, SigningRefused) as error:
+        st.error(plain_text(error, _SENTENCE), icon=":material/block:")
+        return
+    said = "\n".join(f"- {plain_text(sentence, _SENTENCE)}" for sentence in (*check.problems, *check.found))
+    if check.ok:
+        st.success(f"Every ledger still begins with what was signed:\n\n{said}", icon=":material/verified:")
+    else:
+        count = len(check.problems)
+        things = f"{count:,} thing{'' if count == 1 else 's'} that do{'es' if count == 1 else ''} not fit"
+        st.error(f"{things}, before what does:\n\n{said}", icon=":material/gpp_bad:")
 
 
 def _rows(events: Iterable[Event]) -> pd.DataFrame:
