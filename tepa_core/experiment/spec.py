@@ -7,12 +7,15 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tepa_core import __version__
 from tepa_core.lifecycle import PRESETS, Thresholds
 from tepa_core.methods import FALLBACKS, METHODS
 from tepa_core.streams import StreamSpec, make_spec
+
+#: Seeds lie below it: the tables hold them in 32 bits.
+MAX_SEED: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class RunSpec:
             raise ValueError(f"seeds must be from 1 to 10000, not {seeds}")
         if first_seed < 0:
             raise ValueError(f"first_seed must be at least 0, not {first_seed}")
+        if first_seed > MAX_SEED - seeds:
+            raise ValueError(f"first_seed must be at most {MAX_SEED - seeds:,}, not {first_seed}")
         unknown = [method for method in methods or () if method not in METHODS]
         if unknown:
             raise ValueError(f"{', '.join(unknown)}: no such method; the methods are {', '.join(METHODS)}")

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from numbers import Real
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -74,6 +75,9 @@ class Verdict(IntEnum):
 
 #: Longest recent window: its outcomes are the bits of one int64.
 MAX_N_REC = 62
+
+#: Largest count that a threshold may be, and largest prior: beyond it sums of counts lose digits or overflow.
+MAX_COUNT = 1_000_000_000
 
 #: Largest trial budget: three kinds take turns, and six support trials are drawn for each task.
 MAX_TRIAL_BUDGET = 18
@@ -161,11 +165,11 @@ class Thresholds:
     Parameters
     ----------
     theta_prop
-        Supports that make a value a Hypothesis (count, at least 1).
+        Supports that make a value a Hypothesis (count, 1 to a billion).
     theta_rev
         Posterior below which an Active precedent is revoked, once it has ``n_min`` outcomes (0 to 1).
     n_min
-        Outcomes before the posterior rule applies (count, at least 1).
+        Outcomes before the posterior rule applies (count, 1 to a billion).
     theta_rec
         Mean of the last ``n_rec`` outcomes below which an Active precedent is revoked (0 to 1).
     n_rec
@@ -206,24 +210,28 @@ class Thresholds:
 
     def __post_init__(self) -> None:
         for name, low, high in (
-            ("theta_prop", 1, None),
-            ("n_min", 1, None),
+            ("theta_prop", 1, MAX_COUNT),
+            ("n_min", 1, MAX_COUNT),
             ("n_rec", 1, MAX_N_REC),
             ("trial_budget", 1, MAX_TRIAL_BUDGET),
         ):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise ValueError(f"{name} must be a whole number, not {value!r}")
-            if value < low or (high is not None and value > high):
-                raise ValueError(
-                    f"{name} must be {f'from {low} to {high}' if high else f'at least {low}'}, not {value}"
-                )
+            if not low <= value <= high:
+                raise ValueError(f"{name} must be from {low} to {high:,}, not {value}")
+        for name in ("theta_rev", "theta_rec", "theta_pro", "trial_pass", "alpha", "beta"):
+            # Text of a number would pass every comparison below and fail the first one elsewhere.
+            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), Real):
+                raise ValueError(f"{name} must be a number, not {getattr(self, name)!r}")
         for name in ("theta_rev", "theta_rec", "theta_pro", "trial_pass"):
-            if not 0.0 <= float(getattr(self, name)) <= 1.0:
+            if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name} must be from 0 to 1, not {getattr(self, name)}")
         for name in ("alpha", "beta"):
-            if not 0.0 < float(getattr(self, name)) < float("inf"):
-                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
+            if not 0.0 < getattr(self, name) <= MAX_COUNT:
+                raise ValueError(f"{name} must be above 0 and at most {MAX_COUNT:,}, not {getattr(self, name)}")
+        if not isinstance(self.revokes, bool | np.bool_):
+            raise ValueError(f"revokes must be true or false, not {self.revokes!r}")
 
     def posterior(self, support: float, conflict: float) -> float:
         """Posterior mean q = (s + alpha) / (s + f + alpha + beta) of paper section 3.1."""

@@ -93,7 +93,7 @@ def places_decided(cursor: duckdb.DuckDBPyConnection, run_id: str, decisions: It
 
 def places_in_stream(spec: RunSpec, method: str, seed: int) -> dict[str, Place]:
     """Return what every precedent that a method could have on a seed would be about, seen or not, by their ids."""
-    stream = spec.stream_spec.make(seed)
+    stream = spec.stream_spec
     return {
         precedent_id(method, seed, "", key, value): Place(method, seed, "", key, key, value, value)
         for key in stream.keys

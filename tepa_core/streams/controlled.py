@@ -11,7 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from tepa_core.streams.noise import corrupt_keys
-from tepa_core.streams.stream import PHASES, TRIALS_DRAWN, Stream
+from tepa_core.streams.stream import MAX_TASKS_PER_PHASE, PHASES, TRIALS_DRAWN, Stream
+
+#: Two families, and what memory sees in place of one under key noise.
+KEYS = tuple(f"read {name}" for name in ("csv", "json", "tsv", "xml", "yaml", "toml", "parquet", "xlsx"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,7 @@ class ControlledSpec:
     Parameters
     ----------
     tasks_per_phase
-        Tasks in each of the four phases (count, at least 1).
+        Tasks in each of the four phases (count, 1 to 100,000).
     drift_share
         Share of tasks of the drifting family "csv"; the rest is the stable control "json" (0 to 1).
     base_conventional
@@ -48,14 +51,31 @@ class ControlledSpec:
     def __post_init__(self) -> None:
         if self.tasks_per_phase < 1:
             raise ValueError(f"tasks_per_phase must be at least 1, not {self.tasks_per_phase}")
+        if self.tasks_per_phase > MAX_TASKS_PER_PHASE:
+            raise ValueError(f"tasks_per_phase must be at most {MAX_TASKS_PER_PHASE:,}, not {self.tasks_per_phase}")
         for name in ("drift_share", "base_conventional", "light_flip", "return_flip", "key_noise"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name} must be from 0 to 1, not {getattr(self, name)}")
 
+    @property
+    def tasks(self) -> int:
+        """Return how many tasks a seed has."""
+        return len(PHASES) * self.tasks_per_phase
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of the conflict keys, the same for every seed."""
+        return KEYS
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Return the names of the values, the same for every seed."""
+        return ("conventional", "alternative")
+
     def make(self, seed: int) -> Stream:
         """Draw one seed. Every number is drawn whatever the parameters, so that settings are compared paired."""
         rng = np.random.Generator(np.random.PCG64(seed))
-        tasks = 4 * self.tasks_per_phase
+        tasks = self.tasks
         family, base, flip = rng.random((3, tasks))
         noise_draw, noise_key = rng.random((2, tasks))
         trial_flip = rng.random((tasks, TRIALS_DRAWN))
@@ -68,20 +88,15 @@ class ControlledSpec:
         trial_accepted = np.where(csv[:, None], regime[:, None] ^ (trial_flip < flip_probability[:, None]), 0)
         base_action = np.where(csv & (base >= self.base_conventional), 1, 0)
         true_key = np.where(csv, 0, 1)
-        keys = (
-            "read csv",
-            "read json",
-            *(f"read {name}" for name in ("tsv", "xml", "yaml", "toml", "parquet", "xlsx")),
-        )
-        key = corrupt_keys(true_key, 2, len(keys), self.key_noise, noise_draw, noise_key)
-        truth = np.full((tasks, len(keys)), -1)
+        key = corrupt_keys(true_key, 2, len(KEYS), self.key_noise, noise_draw, noise_key)
+        truth = np.full((tasks, len(KEYS)), -1)
         truth[:, 0] = regime
         truth[:, 1] = 0
         return Stream(
             seed=seed,
             phase_names=PHASES,
-            keys=keys,
-            values=("conventional", "alternative"),
+            keys=self.keys,
+            values=self.values,
             phase=phase,
             key=key,
             base_action=base_action,

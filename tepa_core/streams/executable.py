@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 
@@ -49,7 +48,7 @@ class ExecutableSpec(ControlledSpec):
         text = np.full((tasks, 2), None, object)
         with (
             tempfile.TemporaryDirectory(prefix="tepa-executable-") as folder,
-            duckdb.connect(config={"threads": 1}) as connection,
+            file_tools.reader_of(Path(folder)) as connection,
         ):
             tools = file_tools.toolbox(connection)
             for t in range(tasks):

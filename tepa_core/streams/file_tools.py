@@ -69,6 +69,24 @@ def read_with_pandas(path: Path, dialect: Dialect) -> list[Row]:
     ]
 
 
+def reader_of(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Open a database in memory that can read the files of one folder, and reach nothing else."""
+    connection = duckdb.connect(
+        config={
+            "threads": 1,
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+            "python_enable_replacements": "false",
+        }
+    )
+    # What is allowed has to be said before the rest is forbidden.
+    connection.execute("SET allowed_directories = $folder", {"folder": [str(folder)]})
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
 def read_with_duckdb(path: Path, dialect: Dialect, connection: duckdb.DuckDBPyConnection) -> list[Row]:
     """Read with DuckDB's CSV reader; the connection is to a database in memory."""
     rows = connection.execute(

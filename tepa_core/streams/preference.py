@@ -12,11 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tepa_core.streams.noise import corrupt_keys
-from tepa_core.streams.stream import PHASES, TRIALS_DRAWN, Stream
+from tepa_core.streams.stream import MAX_TASKS_PER_PHASE, PHASES, TRIALS_DRAWN, Stream
 
 SLOTS = ("seat", "meal", "hotel", "payment")
 #: Keys that memory sees in place of a slot under key noise.
 OTHER_KEYS = ("airline", "transfer", "currency", "language", "luggage", "wake-up call")
+#: Values are named by the letters of the alphabet.
+MAX_VALUES = 26
+MAX_SUPPORTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +29,11 @@ class PreferenceSpec:
     Parameters
     ----------
     tasks_per_phase
-        Tasks in each of the four phases (count, at least 1).
+        Tasks in each of the four phases (count, 1 to 100,000).
     values_per_slot
-        Values that a slot can take (count, at least 2).
+        Values that a slot can take (count, 2 to 26).
     profile_supports
-        Supports of each slot's original value that memory holds before the first task (count).
+        Supports of each slot's original value that memory holds before the first task (count, 0 to 10,000).
     context_stable, context_light, context_reversal, context_return
         Probability per phase that the session context alone names the right value (0 to 1).
     follows
@@ -59,9 +62,15 @@ class PreferenceSpec:
     asserts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for name, low in (("tasks_per_phase", 1), ("values_per_slot", 2), ("profile_supports", 0)):
+        for name, low, high in (
+            ("tasks_per_phase", 1, MAX_TASKS_PER_PHASE),
+            ("values_per_slot", 2, MAX_VALUES),
+            ("profile_supports", 0, MAX_SUPPORTS),
+        ):
             if getattr(self, name) < low:
                 raise ValueError(f"{name} must be at least {low}, not {getattr(self, name)}")
+            if getattr(self, name) > high:
+                raise ValueError(f"{name} must be at most {high:,}, not {getattr(self, name)}")
         for name in (
             *("context_stable", "context_light", "context_reversal", "context_return"),
             *("follows", "feedback_noise", "key_noise"),
@@ -69,10 +78,25 @@ class PreferenceSpec:
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name} must be from 0 to 1, not {getattr(self, name)}")
 
+    @property
+    def tasks(self) -> int:
+        """Return how many tasks a seed has."""
+        return len(PHASES) * self.tasks_per_phase
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of the conflict keys, the same for every seed."""
+        return SLOTS + OTHER_KEYS
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Return the names of the values, the same for every seed."""
+        return tuple(f"choice {chr(ord('A') + value)}" for value in range(self.values_per_slot))
+
     def make(self, seed: int) -> Stream:
         """Draw one seed. Every number is drawn whatever the parameters, so that settings are compared paired."""
         rng = np.random.Generator(np.random.PCG64(seed))
-        tasks, slots = 4 * self.tasks_per_phase, len(SLOTS)
+        tasks, slots = self.tasks, len(SLOTS)
         profile = self._profile(rng.random((4, slots)))
         slot_draw, context, context_other, follow, noise, noise_other = rng.random((6, tasks))
         key_draw, key_choice = rng.random((2, tasks))
@@ -97,8 +121,8 @@ class PreferenceSpec:
         return Stream(
             seed=seed,
             phase_names=PHASES,
-            keys=SLOTS + OTHER_KEYS,
-            values=tuple(f"choice {chr(ord('A') + v)}" for v in values),
+            keys=self.keys,
+            values=self.values,
             phase=phase,
             key=corrupt_keys(slot, slots, slots + len(OTHER_KEYS), self.key_noise, key_draw, key_choice),
             base_action=base_action,

@@ -25,6 +25,18 @@ class StreamSpec(Protocol):
     fallback: ClassVar[str]
     asserts: ClassVar[bool]
 
+    @property
+    def tasks(self) -> int:
+        """How many tasks a seed has."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of the conflict keys of every seed."""
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Names of the values of every seed."""
+
     def make(self, seed: int) -> Stream:
         """Draw one seed."""
 

@@ -10,6 +10,9 @@ import numpy.typing as npt
 #: The phases of every drift stream (paper section 3.1): stable, light (drift), reversal (full), return (partial).
 PHASES = ("stable", "light", "reversal", "return")
 
+#: Most tasks in each phase: a stream is drawn whole, so that its size is memory that a typing error would take.
+MAX_TASKS_PER_PHASE = 100_000
+
 #: Support trials drawn up front for each task: the largest trial budget.
 TRIALS_DRAWN = 6
 

@@ -76,6 +76,27 @@ def test_the_prior_is_positive(name: str, value: float) -> None:
         Thresholds(**{name: value})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["theta_rev", "theta_rec", "theta_pro", "trial_pass", "alpha", "beta"])
+@pytest.mark.parametrize("value", ["0.3", True, None, [0.3]])
+def test_numbers_are_numbers(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} must be a number, not"):
+        Thresholds(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", ["no", 0, None, []])
+def test_revokes_is_yes_or_no(value: object) -> None:
+    with pytest.raises(ValueError, match=r"^revokes must be true or false, not"):
+        Thresholds(revokes=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["theta_prop", "n_min", "alpha", "beta"])
+def test_counts_end_where_sums_would_overflow(name: str) -> None:
+    assert getattr(Thresholds(**{name: 10**9}), name) == 10**9  # type: ignore[arg-type]
+    for value in (10**9 + 1, 10**30):
+        with pytest.raises(ValueError, match=rf"^{name} must be .*1,000,000,000, not {value}$"):
+            Thresholds(**{name: value})  # type: ignore[arg-type]
+
+
 def test_numpy_counts_are_counts() -> None:
     parameters = Thresholds(n_rec=np.int64(4)).parameters()  # type: ignore[arg-type]
     assert (parameters.n_rec, type(parameters.n_rec)) == (4, int)
