@@ -25,7 +25,9 @@ from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import Draws, Grid, RunSpec, one_dimensional, sweep
 from tepa_core.lifecycle import EncodedLog, Ledger, Thresholds, encode, replay
 from tepa_core.logs import import_log
-from tepa_core.store import Store
+from tepa_core.store import Store, triaged
+from tepa_core.streams.fact_file import fact_file
+from tepa_core.streams.templates import RELATIONS
 
 #: Share of items that assert another value than the one which the key holds.
 NOISE = 0.05
@@ -45,6 +47,9 @@ REPLAY_OVER_LWW = 0.6
 #: Ten times the events may cost this much per event, for the same keys.
 GROWTH = 2.0
 
+#: Ranking the archive of a log may cost this share of importing it.
+RANK_OVER_IMPORT = 0.5
+
 #: Seconds that the settings of a 31 x 31 surface may take: a person waits for it.
 SURFACE_S = 0.5
 
@@ -57,6 +62,7 @@ _LEDGER_UPDATES = 50_000
 _QUERIES = 100_000
 _SCANS = 15
 _IMPORT_ROWS = 100_000
+_FACTS = (2_000, 20_000)
 _EPOCH = 1_600_000_000
 
 
@@ -146,8 +152,8 @@ def _encoded(log: DriftLog) -> tuple[EncodedLog, float]:
     return encoded, time.perf_counter() - began
 
 
-def _import_seconds(log: DriftLog) -> float:
-    """Seconds from a CSV file of the log to the committed run."""
+def _import_seconds(log: DriftLog) -> tuple[float, float]:
+    """Seconds from a CSV file of the log to the committed run, and from that to its ranked archive."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.csv"
         keys, values = log.texts()
@@ -157,8 +163,29 @@ def _import_seconds(log: DriftLog) -> float:
             rows.writerows(zip(range(_EPOCH, _EPOCH + len(keys)), keys, values, strict=True))
         with Store(Path(folder) / "bench.duckdb", PROGRAM) as store:
             began = time.perf_counter()
-            import_log(store, path)
-            return time.perf_counter() - began
+            run_id = import_log(store, path).run_id
+            import_s = time.perf_counter() - began
+            triaged(store, run_id, as_of=_EPOCH)  # compiles
+            (rank_s,) = _median_seconds(3, lambda: triaged(store, run_id))
+            return import_s, rank_s
+
+
+def _facts(n: int) -> dict[str, Any]:
+    """Make a fact file of n statements, each subject with two values for each relation."""
+    kinds = len(RELATIONS)
+    stated = (RELATIONS[i % kinds].sentence(f"Place {i // (2 * kinds)}", f"Value {i}") for i in range(n))
+    return {
+        "context": "\n".join(f"{i}. {sentence}" for i, sentence in enumerate(stated)),
+        "questions": [relation.ask("Place 0") for relation in RELATIONS],
+        "answers": [["Value 0"]] * kinds,
+    }
+
+
+def _fact_growth() -> float:
+    """Return the cost of reading a fact of a large file over one of a small file."""
+    few, many = (_facts(n) for n in _FACTS)
+    few_s, many_s = _median_seconds(3, lambda: fact_file(few, "few"), lambda: fact_file(many, "many"))
+    return (many_s / _FACTS[1]) / (few_s / _FACTS[0])
 
 
 def _surface_seconds() -> float:
@@ -209,9 +236,10 @@ def bench(
         (a live `Ledger`), ``replay_one_key_ns`` (all events on one key), ``replay_ns_at`` ({keys: {events: ns}}).
         Per query ``tepa_query_ns``, ``dict_get_ns``, ``append_scan_query_us`` (every item of the log is looked at, in
         plain Python). ``ratios`` of these; ``encode_s`` (rows of text to the numbers that the replay takes, and apart
-        from it); ``import_s`` (a CSV file of ``import_rows`` rows to the committed run); ``surface_s`` (31 x 31
-        settings of theta_rev and theta_rec on 50 seeds of the controlled stream, in the compiled loop) and
-        ``sliders_s`` (every threshold swept alone, with all that the server computes for it).
+        from it); ``import_s`` (a CSV file of ``import_rows`` rows to the committed run) and ``rank_s`` (from there to
+        its ranked archive); ``surface_s`` (31 x 31 settings of theta_rev and theta_rec on 50 seeds of the controlled
+        stream, in the compiled loop) and ``sliders_s`` (every threshold swept alone, with all that the server computes
+        for it).
     tuple of Fact
         What must hold from `JUDGED_FROM` updates on.
 
@@ -266,7 +294,10 @@ def bench(
 
     rows = min(updates, _IMPORT_ROWS)
     progress(f"Importing a CSV file of {rows:,} rows")
-    import_s = _import_seconds(drift_log(rows, max(rows // 10, 1), rng))
+    import_s, rank_s = _import_seconds(drift_log(rows, max(rows // 10, 1), rng))
+
+    progress("Reading files of {:,} and {:,} facts".format(*_FACTS))
+    fact_growth = _fact_growth()
 
     progress("Playing 31 x 31 thresholds on 50 seeds of controlled drift")
     surface_s = _surface_seconds()
@@ -289,16 +320,21 @@ def bench(
             "tepa_update_over_lww": live_s / live_lww_s,
             "tepa_query_over_dict_get": recall_s / get_s,
             "append_scan_over_tepa_query": statistics.median(scans) * _QUERIES / recall_s,
+            "rank_over_import": rank_s / import_s,
+            "growth_of_facts": fact_growth,
         },
         "encode_s": encode_s,
         "import_s": import_s,
         "import_rows": rows,
+        "rank_s": rank_s,
         "surface_s": surface_s,
         "sliders_s": sliders_s,
     }
     facts = [
         Fact("a replayed event costs at most {limit:g} of a plain dict assignment", replay_s / lww_s, REPLAY_OVER_LWW),
         Fact("an event costs no more when all are on one key", one_key_s / replay_s, 1.0),
+        Fact("ranking the archive of a log costs at most {limit:g} of its import", rank_s / import_s, RANK_OVER_IMPORT),
+        Fact("ten times the facts cost at most {limit:g} times as much per fact to read", fact_growth, GROWTH),
         Fact("a surface of 961 settings takes at most {limit:g} s", surface_s, SURFACE_S),
         Fact("seven sliders' sweeps take at most {limit:g} s", sliders_s, SLIDERS_S),
     ]

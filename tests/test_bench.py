@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import csv
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tepa_core import bench as module
 from tepa_core.bench import Fact, bench, drift_log
+from tepa_core.streams.fact_file import fact_file
 
 
 def generator() -> np.random.Generator:
@@ -43,7 +45,7 @@ def test_a_small_bench_has_every_number(monkeypatch: pytest.MonkeyPatch) -> None
     numbers, facts = bench(2000, 50, said.append)
     for name in (
         *("replay_ns", "lww_ns", "append_scan_query_us", "tepa_query_ns", "dict_get_ns", "tepa_update_ns"),
-        *("replay_one_key_ns", "import_s", "encode_s", "surface_s", "sliders_s"),
+        *("replay_one_key_ns", "import_s", "rank_s", "encode_s", "surface_s", "sliders_s"),
     ):
         assert numbers[name] > 0, name
     assert (numbers["updates"], numbers["keys"], numbers["import_rows"]) == (2000, 50, 2000)
@@ -59,8 +61,13 @@ def test_a_small_bench_has_every_number(monkeypatch: pytest.MonkeyPatch) -> None
     }
     growth = numbers["replay_ns_at"]["50"]["2000"] / numbers["replay_ns_at"]["50"]["200"]
     assert ratios["growth_on_50_keys"] == pytest.approx(growth)
-    assert [fact.limit for fact in facts] == [0.6, 1.0, 0.5, 0.15, 2.0, 2.0]
-    assert facts[2].value == numbers["surface_s"]
+    assert ratios["rank_over_import"] == pytest.approx(numbers["rank_s"] / numbers["import_s"])
+    assert [fact.limit for fact in facts] == [0.6, 1.0, 0.5, 2.0, 0.5, 0.15, 2.0, 2.0]
+    assert [fact.value for fact in facts[2:5]] == [
+        ratios["rank_over_import"],
+        ratios["growth_of_facts"],
+        numbers["surface_s"],
+    ]
     assert facts[0].value == ratios["replay_over_lww"]
     assert said[0] == "Compiling the rule"
 
@@ -73,15 +80,29 @@ def test_facts_hold_up_to_their_limit() -> None:
 
 def test_the_imported_file_is_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
+    ranked: list[str] = []
 
-    def read(store: object, path: object) -> None:
+    def read(store: object, path: object) -> SimpleNamespace:
         with open(str(path), newline="", encoding="utf-8") as file:
             seen.extend(csv.reader(file))
+        return SimpleNamespace(run_id="made")
 
     monkeypatch.setattr(module, "import_log", read)
-    assert module._import_seconds(drift_log(3, 2, generator())) > 0
+    monkeypatch.setattr(module, "triaged", lambda store, run_id, as_of=None: ranked.append(run_id))
+    assert min(module._import_seconds(drift_log(3, 2, generator()))) > 0
+    assert set(ranked) == {"made"}
     assert seen[0] == ["ts", "key", "value"]
     assert [row[0] for row in seen[1:]] == ["1600000000", "1600000001", "1600000002"]
+
+
+def test_the_facts_that_are_read_are_as_many_as_it_says() -> None:
+    read = fact_file(module._facts(200), "made")
+    assert (len(read.facts), read.unparsed) == (200, ())
+    # P131 and P276 share a form, so they state of one key: 44 relations are 43 keys, with two values or with four.
+    of_first = [fact for fact in read.facts if fact.subject == "Place 0"]
+    assert len(of_first) == 88
+    assert len({fact.key for fact in of_first}) == 43
+    assert {question.subject for question in read.questions} == {"Place 0"}
 
 
 @pytest.mark.parametrize(("updates", "keys"), [(0, 1), (1, 0)])

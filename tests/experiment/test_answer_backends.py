@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,11 +40,13 @@ class ChatServer:
     """Replies in turn with what is scripted, then with the value of the last fact."""
 
     url: str = ""
-    replies: list[tuple[int, bytes, float]] = field(default_factory=list)
+    replies: list[tuple[int, bytes, threading.Event | None]] = field(default_factory=list)
     requests: list[tuple[str, dict[str, str], dict[str, Any]]] = field(default_factory=list)
 
-    def script(self, status: int, body: object = None, *, raw: bytes | None = None, wait: float = 0.0) -> None:
-        self.replies.append((status, json.dumps(body).encode() if raw is None else raw, wait))
+    def script(
+        self, status: int, body: object = None, *, raw: bytes | None = None, after: threading.Event | None = None
+    ) -> None:
+        self.replies.append((status, json.dumps(body).encode() if raw is None else raw, after))
 
     def handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -56,8 +57,9 @@ class ChatServer:
             def do_POST(self) -> None:
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 server.requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}, asked))
-                status, body, wait = server.replies.pop(0) if server.replies else (200, completion(last(asked)), 0.0)
-                time.sleep(wait)
+                status, body, after = server.replies.pop(0) if server.replies else (200, completion(last(asked)), None)
+                if after is not None:
+                    after.wait(60)
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -177,11 +179,13 @@ def test_a_refusal_is_not_tried_again(server: ChatServer, status: int, key: str 
 
 
 def test_a_slow_server_is_given_up(server: ChatServer) -> None:
-    server.script(200, raw=completion("late"), wait=0.6)
+    given_up = threading.Event()
+    server.script(200, raw=completion("late"), after=given_up)
     with ChatBackend(server.url, "tiny", timeout=0.2, retries=0) as backend:
         with pytest.raises(AnswerError, match=r"gave no answer within 0\.2 s \(at the first attempt\)"):
             backend.answer(QUESTION, FACTS)
         assert backend.usage == Usage(0, 0)
+    given_up.set()
 
 
 def test_a_server_that_is_not_there() -> None:

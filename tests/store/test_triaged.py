@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import mannwhitneyu
@@ -17,6 +17,7 @@ from tepa_core.lifecycle import Thresholds
 from tepa_core.logs import import_log
 from tepa_core.store import LogImport, Store, UnknownRunError, queries, save_log, save_run, triaged
 from tepa_core.store.decide import DecisionRequest, record
+from tests.work import work_of
 
 ROOT = Path(__file__).parents[2]
 MakeLog = Callable[..., LogImport]
@@ -36,9 +37,7 @@ def auc(wrong: pd.Series, score: pd.Series) -> float:
 @pytest.mark.parametrize("as_of", [80, 100])
 def test_ranks_wrong_revocations_above_right_ones(store: Store, light_flips: RunResult, as_of: int) -> None:
     run_id = save_run(store, light_flips)
-    began = time.perf_counter()
     ranked = triaged(store, run_id, as_of=as_of, every=True)
-    assert time.perf_counter() - began < 5
     assert ranked["revoked_at"].max() <= as_of
     assert ranked["score"].is_monotonic_decreasing
     # The stream's own truth: conventional is right on csv but for tasks 80 to 119.
@@ -52,6 +51,21 @@ def test_ranks_wrong_revocations_above_right_ones(store: Store, light_flips: Run
         auc(wrong.groupby(ranked["transition_id"]).first()[last["transition_id"]].reset_index(drop=True), last["score"])
         >= 0.8
     )
+
+
+def test_each_further_revocation_costs_as_much_as_the_one_before(store: Store) -> None:
+    revocations, work = [], []
+    for seeds in (12, 25, 50):
+        spec = RunSpec.build("controlled", seeds=seeds, methods=["tepa"], world={"light_flip": 0.10})
+        run_id = save_run(store, run(spec))
+        # The first question of a process compiles, imports and fills caches.
+        triaged(store, run_id, every=True)
+        ranked, calls = work_of(lambda run_id=run_id: triaged(store, run_id, every=True))
+        revocations.append(len(ranked))
+        work.append(calls)
+    assert revocations[2] > 1.8 * revocations[1] > 3 * revocations[0]
+    earlier, later = np.diff(work) / np.diff(revocations)
+    assert 0 < later <= 1.1 * earlier
 
 
 def test_reads_nothing_later(store: Store, light_flips: RunResult) -> None:
@@ -78,10 +92,7 @@ def test_listing_a_seed_changes_no_number(store: Store, simulation: RunResult) -
 
 def test_end_of_a_log_lists_the_archive(store: Store) -> None:
     run_id = import_log(store, ROOT / "data" / "travel_preferences.csv").run_id
-    triaged(store, run_id)
-    began = time.perf_counter()
     ranked = triaged(store, run_id)
-    assert time.perf_counter() - began < 2
     listed = queries.archive(store, run_id).set_index("id")
     assert set(ranked["id"]) == set(listed.index)
     mine = ranked.set_index("id").loc[listed.index]
