@@ -46,6 +46,7 @@ from tepa_core.experiment import (
     sweep,
 )
 from tepa_core.fact_runs import ANSWERERS, run_fact_file
+from tepa_core.files import FileRefused, beside, check_target
 from tepa_core.importers import IMPORTERS, ColumnMapping, ImportRefused, canonical
 from tepa_core.inert import terminal, visible
 from tepa_core.lifecycle import DEPRECATED, PRESETS, State, Thresholds
@@ -123,6 +124,7 @@ _REFUSALS = (
     ArchiveRefused,
     HeadRefused,
     SigningRefused,
+    FileRefused,
 )
 
 
@@ -352,8 +354,7 @@ def _episodes(options: argparse.Namespace) -> Report:
     to: Path = options.to
     if to.suffix.lower() not in (".parquet", ".csv"):
         raise RefusedError(f"{to} ends neither in .parquet nor in .csv; choose one of these endings")
-    if to.exists() and not options.force:
-        raise RefusedError(f"{to} exists; choose another name, or add --force to replace it")
+    _check_target(options)
     with Store(_path(options)) as store:
         info = queries.run_info(store, options.run)
         if info.is_log:
@@ -363,13 +364,11 @@ def _episodes(options: argparse.Namespace) -> Report:
                 f"run {info.run_id} has no method {options.method}; its methods are {', '.join(info.spec['methods'])}"
             )
         played = queries.episodes(store, info.run_id, options.method, _seed(info, options.seed))
-    try:
+    with beside(to, replace=options.force) as part:
         if to.suffix.lower() == ".parquet":
-            played.to_parquet(to, engine="pyarrow", index=False)
+            played.to_parquet(part, engine="pyarrow", index=False)
         else:
-            to.write_text(to_safe_csv(played), encoding="utf-8", newline="")
-    except OSError as error:
-        raise RefusedError(f"{to} cannot be written: {error.strerror or error}") from None
+            part.write_text(to_safe_csv(played), encoding="utf-8", newline="")
     return Report(
         {"run_id": info.run_id, "to": str(to), "rows": len(played), "columns": list(played.columns)},
         f"Wrote {len(played):,} episodes to {terminal(to)}",
@@ -720,22 +719,19 @@ def _database_ledger(options: argparse.Namespace) -> Report:
 
 def _export(options: argparse.Namespace) -> Report:
     to: Path = options.to
-    if to.exists() and not options.force:
-        raise RefusedError(f"{to} exists; choose another name, or add --force to replace it")
+    _check_target(options)
     with Store(_path(options)) as store:
         info = queries.run_info(store, options.run)
         if options.active or options.instructions:
             lines = (export_active if options.active else export_instructions)(store, info.run_id)
-            try:
-                to.write_text(lines, encoding="utf-8", newline="")
-            except OSError as error:
-                raise RefusedError(f"{to} cannot be written: {error.strerror or error}") from None
+            with beside(to, replace=options.force) as part:
+                part.write_text(lines, encoding="utf-8", newline="")
             rows = lines.count("\n")
             what = "active precedents" if options.active else "instructions"
             return Report(
                 {"run_id": info.run_id, "to": str(to), "rows": rows}, f"Wrote {rows:,} {what} to {terminal(to)}"
             )
-        counts = export_run(store, info.run_id, to)
+        counts = export_run(store, info.run_id, to, replace=options.force)
     text = f"Wrote {counts['evidence']:,} evidence items and {counts['decisions']:,} decisions to {terminal(to)}"
     return Report({"run_id": info.run_id, "to": str(to), **counts}, text)
 
@@ -936,6 +932,13 @@ def _app(options: argparse.Namespace) -> Report:
 
 def _path(options: argparse.Namespace) -> Path:
     return options.db or default_path()
+
+
+def _check_target(options: argparse.Namespace) -> None:
+    """Refuse ``--to`` before the work, if no file can be written there or it is the database itself."""
+    target, database = check_target(options.to, replace=options.force), _path(options).resolve()
+    if target in (database, database.with_name(f"{database.name}.wal")):
+        raise RefusedError(f"{options.to} is the database itself; choose another name")
 
 
 def _writing(options: argparse.Namespace, name: str | None = None) -> Store:

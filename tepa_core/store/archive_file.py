@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from tepa_core import __version__
 from tepa_core.decisions import Action, Occasion, in_effect
 from tepa_core.experiment import RunSpec
+from tepa_core.files import beside
 from tepa_core.isolated import ReadingFailed, isolated
 from tepa_core.lifecycle import Thresholds
 from tepa_core.limits import Limits
@@ -64,8 +65,8 @@ def is_archive(path: Path) -> bool:
     return begin.startswith(b"PK\x03\x04") and begin.endswith(MANIFEST.encode())
 
 
-def export_run(store: Store, run_id: str, path: Path) -> dict[str, int]:
-    """Write a run to one zip file.
+def export_run(store: Store, run_id: str, path: Path, *, replace: bool = False) -> dict[str, int]:
+    """Write a run to one zip file; with ``replace`` in the place of one that is there.
 
     Returns
     -------
@@ -76,8 +77,8 @@ def export_run(store: Store, run_id: str, path: Path) -> dict[str, int]:
     ------
     UnknownRunError
         If there is no such run.
-    ArchiveRefused
-        If the file cannot be written.
+    FileRefused
+        If the file cannot be written, or is there already.
     """
     info = queries.run_info(store, run_id)
     with store.read() as cursor:
@@ -111,12 +112,9 @@ def export_run(store: Store, run_id: str, path: Path) -> dict[str, int]:
         "program": __version__,
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in sorted(members.items())},
     }
-    try:
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-            for name, content in {MANIFEST: _json(manifest), **members}.items():
-                file.writestr(name, content)
-    except OSError as error:
-        raise ArchiveRefused(f"{path} cannot be written: {error.strerror or error}") from None
+    with beside(path, replace=replace) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in {MANIFEST: _json(manifest), **members}.items():
+            file.writestr(name, content)
     return {"evidence": tables["evidence"].num_rows, "decisions": len(decisions)}
 
 

@@ -18,6 +18,7 @@ from typing import ParamSpec, TypeVar
 import streamlit as st
 
 from tepa_core.decisions import DecisionRefused
+from tepa_core.files import FileRefused
 from tepa_core.inert import visible
 from tepa_core.store import StoreError, UnknownPrecedentError, UnknownRunError
 from tepa_core.ui import cache
@@ -100,7 +101,7 @@ def in_words(error: Exception, what: str) -> str:
             return f"{plain_text(error, limit=300)} Choose another memory. {SAFE}"
         case DecisionRefused():
             return plain_text(error, limit=600)
-        case StoreError():
+        case StoreError() | FileRefused():
             return f"{plain_text(error, limit=600)} {SAFE}"
     number = logged(error, what)
     return (

@@ -15,6 +15,7 @@ import pytest
 
 from tepa_core.decisions import PROGRAM, Action, Decision
 from tepa_core.experiment import RunResult, RunSpec, run
+from tepa_core.files import FileRefused
 from tepa_core.lifecycle import Thresholds
 from tepa_core.logs import import_log
 from tepa_core.store import LogImport, Store, UnknownRunError, delete_run, queries, save_log, save_run
@@ -302,7 +303,7 @@ def test_what_unpacks_to_too_much_is_refused(exported: Path, tmp_path: Path, mon
 
 def test_a_folder_that_is_not_there_is_named(store: Store, exported: Path, tmp_path: Path) -> None:
     run_id = queries.runs(store)["run_id"].iloc[0]
-    with pytest.raises(ArchiveRefused, match="cannot be written"):
+    with pytest.raises(FileRefused, match="cannot be written"):
         export_run(store, run_id, tmp_path / "nowhere" / "run.zip")
     with pytest.raises(UnknownRunError):
         export_run(store, "nowhere", tmp_path / "x.zip")

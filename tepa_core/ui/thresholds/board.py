@@ -18,6 +18,7 @@ import streamlit as st
 from tepa_core.experiment.around import Settings
 from tepa_core.experiment.sweep import Grid
 from tepa_core.figures.theme import method_label
+from tepa_core.files import beside
 from tepa_core.lifecycle import Thresholds
 from tepa_core.store import RunInfo
 from tepa_core.ui import boundary
@@ -320,7 +321,7 @@ def served_library() -> str:
 
     Raises
     ------
-    OSError
+    FileRefused, OSError
         If it cannot be written there.
     """
     source = files("plotly").joinpath("package_data", "plotly.min.js")
@@ -328,10 +329,8 @@ def served_library() -> str:
     if not target.exists():
         STATIC.mkdir(exist_ok=True)
         # Complete or not there at all, also when two processes start at once.
-        part = target.with_suffix(f".{id(target)}.part")
-        with source.open("rb") as read, part.open("wb") as write:
+        with beside(target, replace=True) as part, source.open("rb") as read, part.open("wb") as write:
             shutil.copyfileobj(read, write)
-        part.replace(target)
     base = str(st.get_option("server.baseUrlPath")).strip("/")
     return f"{f'/{base}' if base else ''}/app/static/{target.name}"
 

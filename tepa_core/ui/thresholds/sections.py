@@ -15,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment.sweep import Grid
 from tepa_core.figures.theme import STATE_STYLE, method_label
+from tepa_core.files import FileRefused
 from tepa_core.inert import one_line, visible
 from tepa_core.lifecycle import Thresholds
 from tepa_core.methods import METHODS
@@ -217,7 +218,7 @@ def draw_board(info: RunInfo, methods: list[str]) -> Drawn:
         on_board, sweeps, held, paper = simulation_sweeps(info, method, current, pinned, called)
     try:
         library = board.served_library()
-    except OSError as error:
+    except (FileRefused, OSError) as error:
         library = ""
         st.warning(f"The chart library cannot be copied to {plain_text(board.STATIC)}: {plain_text(error, 200)}.")
     view = View(
