@@ -77,7 +77,7 @@ from tepa_core.store.archive_file import (
     import_archive,
     is_archive,
 )
-from tepa_core.store.archive_schema import ArchiveRefused
+from tepa_core.store.archive_shapes import ArchiveRefused
 from tepa_core.store.decide import DecisionRequest, examine, record, redact_reason
 from tepa_core.store.events import database_ledger
 from tepa_core.store.foreseen import foreseen

@@ -13,7 +13,7 @@ from tepa_core.decisions.chain import (
     verify,
 )
 from tepa_core.decisions.claim import Claim, named, utc
-from tepa_core.decisions.effect import LogEffect, Standing, changed_transitions, log_effect
+from tepa_core.decisions.effect import LogEffect, Standing, changed_transitions, log_effect, microseconds
 from tepa_core.decisions.events import (
     Event,
     Occasion,
@@ -73,6 +73,7 @@ __all__ = [
     "linked",
     "linked_event",
     "log_effect",
+    "microseconds",
     "name_digest",
     "named",
     "reason_digest",

@@ -146,9 +146,9 @@ def log_effect(
     evidence = items[["seq", "subject", "key_id", "value_id", "supports"]].assign(
         at=items[time].dt.as_unit("us").astype("int64") if timed else items[time].astype("int64"), verdict=0
     )
-    earlier = [(_integer(one.at), one.value, one.verdict) for one in standing]
+    earlier = [(microseconds(one.at), one.value, one.verdict) for one in standing]
     before = _Course(evidence, earlier, thresholds)
-    moment = before.last_revocation(value) if at is None else _integer(at)
+    moment = before.last_revocation(value) if at is None else microseconds(at)
     state = before.state_at(value, moment)
     if state is not State.REVOKED:
         raise ValueError(
@@ -313,13 +313,14 @@ def _active_share(spans: pd.DataFrame, values: Sequence[str], start: int, end: i
     return np.asarray(shares.reindex(list(values), fill_value=0.0), np.float64)
 
 
-def _integer(at: Any) -> int:
+def microseconds(at: Any) -> int:
     """Write a moment as an integer: microseconds since 1970 UTC for a time (a naive one counts as UTC)."""
     if isinstance(at, int | np.integer):
         return int(at)
     moment = pd.Timestamp(at)
     moment = moment.tz_localize("UTC") if moment.tzinfo is None else moment.tz_convert("UTC")
-    return int(moment.value // 1000)
+    # Not through nanoseconds, which end in the year 2262.
+    return int(moment.as_unit("us").asm8.view("i8"))
 
 
 def _plain(at: Any) -> Any:

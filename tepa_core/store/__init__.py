@@ -9,7 +9,7 @@ from tepa_core.store.archive_file import (
     import_archive,
     is_archive,
 )
-from tepa_core.store.archive_schema import ArchiveRefused
+from tepa_core.store.archive_shapes import ArchiveRefused
 from tepa_core.store.connection import DEFAULT_PATH, PATH_VARIABLE, Store, StoreError, default_path
 from tepa_core.store.decide import DecisionRequest, Examined, examine, precedent_version, record, redact_reason
 from tepa_core.store.derive import precedent_id

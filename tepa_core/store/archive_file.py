@@ -34,12 +34,11 @@ from tepa_core.store.archive_schema import (
     HEAD,
     MANIFEST,
     RUN,
-    TABLES,
-    ArchiveRefused,
     CheckedArchive,
-    damaged,
     read_archive,
 )
+from tepa_core.store.archive_shapes import ArchiveRefused
+from tepa_core.store.archive_tables import TABLES
 from tepa_core.store.connection import Store
 from tepa_core.store.derive import (
     Place,
@@ -151,7 +150,7 @@ def import_archive(store: Store, path: Path) -> str:
         if found.decisions:
             set_head(cursor, run_id, found.head)
         append_event(cursor, actor, Occasion.IMPORTED, run_id, found.head, found.digest)
-        _derive(cursor, found, path)
+        _derive(cursor, found)
     return run_id
 
 
@@ -273,7 +272,7 @@ def _text(content: object) -> str:
     return json.dumps(content, sort_keys=True, ensure_ascii=False)
 
 
-def _derive(cursor: duckdb.DuckDBPyConnection, found: CheckedArchive, path: Path) -> None:
+def _derive(cursor: duckdb.DuckDBPyConnection, found: CheckedArchive) -> None:
     """Derive the precedents of every lane from what was stored."""
     run, standing = found.run, in_effect(found.decisions)
     run_id = str(run["run_id"])
@@ -285,9 +284,6 @@ def _derive(cursor: duckdb.DuckDBPyConnection, found: CheckedArchive, path: Path
         spec = RunSpec.from_dict(run["spec"])
         for method, seed in evidence[["method", "seed"]].drop_duplicates().itertuples(index=False):
             places = places_in_stream(spec, str(method), int(seed)) | places
-    unknown = [decision.number for decision in standing if decision.precedent_id not in places]
-    if unknown:
-        raise damaged(path.name, f"decision {unknown[0]} is on a precedent that its evidence does not know")
     decided = decided_rows(standing, places)
     for method, lane in evidence.groupby("method", sort=False):
         derive(cursor, run_id, lane, thresholds_of(str(method), found.thresholds), decided[decided["method"] == method])

@@ -7,9 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-
-from tepa_core.decisions import Action, Decision, DecisionRefused, Standing, in_effect, log_effect
+from tepa_core.decisions import Action, Decision, DecisionRefused, Standing, in_effect, log_effect, microseconds
 from tepa_core.experiment import Override, RunSpec, decision_effect
 from tepa_core.methods import thresholds_of
 from tepa_core.store import queries
@@ -87,7 +85,7 @@ def effect_now(store: Store, run_id: str, decision_id: str) -> dict[str, Any]:
     rest = [decision for decision in in_effect(ledger) if decision.decision_id != decision_id]
     kept = json.loads(found[0].effect)
     # In a log a decision without a time was foreseen from the revocation on.
-    at = int(pd.Timestamp(kept["at"]).value // 1000) if isinstance(kept.get("at"), str) else found[0].effective_at
+    at = microseconds(kept["at"]) if isinstance(kept.get("at"), str) else found[0].effective_at
     try:
         return _of_decision(store, dataclasses.replace(found[0], effective_at=at), rest)
     except ValueError:

@@ -18,6 +18,7 @@ from tepa_core.decisions import (
     Standing,
     in_effect,
     log_effect,
+    microseconds,
 )
 from tepa_core.experiment import Effect, Override, Progress, RunSpec, decision_effect, replay_seed
 from tepa_core.lifecycle import Verdict
@@ -98,7 +99,7 @@ def preview(
         falls = steps.loc[(steps["from_state"] == "active") & (steps["to_state"] == "revoked"), "x"]
         if falls.empty:
             raise DecisionRefused("It was never revoked, so there is nothing to decide on.")
-        at = _stored(falls.iloc[-1])
+        at = microseconds(falls.iloc[-1])
     try:
         if info.is_log:
             return _of_log(store, before, _Imagined(precedent_id, action, pinned, at))
@@ -214,8 +215,3 @@ def _verdict(decision: Decision) -> Verdict:
     if verdict is None:
         raise DecisionRefused("An undo has no preview: it gives back the state before the decision that it undoes.")
     return verdict
-
-
-def _stored(x: int | pd.Timestamp) -> int:
-    """Write a moment of the run's clock as it is stored."""
-    return int(x.value // 1000) if isinstance(x, pd.Timestamp) else int(x)

@@ -7,7 +7,7 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 
-from tepa_core.decisions import in_effect, triage
+from tepa_core.decisions import in_effect, microseconds, triage
 from tepa_core.lifecycle import encode, replay
 from tepa_core.methods import METHODS, thresholds_of
 from tepa_core.store import queries
@@ -132,6 +132,4 @@ def _moment(info: queries.RunInfo, as_of: int | dt.datetime | None) -> int | Non
         return None if as_of is None else int(as_of)
     if not info.is_log:
         raise ValueError(f"{info.run_id} counts tasks: give the number of a task, not {as_of}")
-    moment = pd.Timestamp(as_of)
-    moment = moment.tz_localize("UTC") if moment.tzinfo is None else moment.tz_convert("UTC")
-    return int(moment.value // 1000)
+    return microseconds(as_of)

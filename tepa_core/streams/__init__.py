@@ -5,9 +5,10 @@ from tepa_core.streams.executable import ExecutableSpec
 from tepa_core.streams.fact_file import FactFile, FactFileError, read_fact_file
 from tepa_core.streams.preference import PreferenceSpec
 from tepa_core.streams.registry import STREAMS, StreamSpec, make_spec
-from tepa_core.streams.stream import Stream
+from tepa_core.streams.stream import PHASES, Stream
 
 __all__ = [
+    "PHASES",
     "STREAMS",
     "ControlledSpec",
     "ExecutableSpec",

@@ -20,6 +20,7 @@ from tepa_core.decisions import (
     DecisionRefused,
     StaleVersion,
     in_effect,
+    microseconds,
 )
 from tepa_core.store import KeyLife, RunInfo, UnknownPrecedentError, in_words_at
 from tepa_core.store.decide import MAX_REASON, DecisionRequest, record
@@ -331,7 +332,7 @@ def _stored_moment(info: RunInfo, archive: Archive, life: KeyLife, precedent: st
         return None
     x: Any = archive.as_of if when == WHEN_AS_OF else _fell(archive, life, precedent)
     # The day that is looked back at may end after the log does.
-    return min(int(pd.Timestamp(x).value // 1000), cache.span(info.run_id)[1]) if info.is_log else int(x)
+    return min(microseconds(x), cache.span(info.run_id)[1]) if info.is_log else int(x)
 
 
 def _batch(

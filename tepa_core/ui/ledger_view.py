@@ -23,7 +23,7 @@ from tepa_core.store.archive_file import (
     export_run,
     import_archive,
 )
-from tepa_core.store.archive_schema import ArchiveRefused
+from tepa_core.store.archive_shapes import ArchiveRefused
 from tepa_core.store.decide import MAX_REASON, DecisionRequest, record, redact_reason
 from tepa_core.store.ledger import verify_ledger
 from tepa_core.ui import boundary, cache, preview, state, who, widgets

@@ -22,7 +22,7 @@ from tepa_core.importers import ImportRefused
 from tepa_core.logs import import_log
 from tepa_core.store import PATH_VARIABLE, Store, derive, queries, save_run, verify_ledger
 from tepa_core.store.archive_file import export_run, import_archive
-from tepa_core.store.archive_schema import ArchiveRefused
+from tepa_core.store.archive_shapes import ArchiveRefused
 from tepa_core.store.decide import DecisionRequest, record
 from tepa_core.store.foreseen import foreseen
 from tepa_core.store.write import delete_run

@@ -23,7 +23,8 @@ from tepa_core.isolated import isolated
 from tepa_core.limits import USUAL, Limits
 from tepa_core.logs import import_log
 from tepa_core.store import Store
-from tepa_core.store.archive_schema import ArchiveRefused, read_archive
+from tepa_core.store.archive_schema import read_archive
+from tepa_core.store.archive_shapes import ArchiveRefused
 
 _MB = 1_000_000
 HEAD = "ts,user,key,value,text\n"
