@@ -354,7 +354,7 @@ def _episodes(options: argparse.Namespace) -> Report:
     to: Path = options.to
     if to.suffix.lower() not in (".parquet", ".csv"):
         raise RefusedError(f"{to} ends neither in .parquet nor in .csv; choose one of these endings")
-    _check_target(options)
+    _check_target(options, to)
     with Store(_path(options)) as store:
         info = queries.run_info(store, options.run)
         if info.is_log:
@@ -639,15 +639,12 @@ def _check_ledger_options(options: argparse.Namespace) -> None:
 def _sign_heads(options: argparse.Namespace) -> Report:
     """Write signed heads to a file: `ledger --head-to FILE`."""
     to: Path = options.head_to
-    if to.exists() and not options.force:
-        raise RefusedError(f"{to} exists; choose another name, or add --force to replace it")
+    _check_target(options, to)
     key = options.key or default_key_path()
     with Store(_path(options)) as store:
         signed = sign_heads(store, key, options.run)
-    try:
-        to.write_bytes(signed)
-    except OSError as error:
-        raise RefusedError(f"{to} cannot be written: {error.strerror or error}") from None
+    with beside(to, replace=options.force) as part:
+        part.write_bytes(signed)
     said = describe(signed)
     runs = len(said["runs"])
     what = f"{runs:,} run{'' if runs == 1 else 's'}" + (" and of the database" if said["database"] else "")
@@ -719,7 +716,7 @@ def _database_ledger(options: argparse.Namespace) -> Report:
 
 def _export(options: argparse.Namespace) -> Report:
     to: Path = options.to
-    _check_target(options)
+    _check_target(options, to)
     with Store(_path(options)) as store:
         info = queries.run_info(store, options.run)
         if options.active or options.instructions:
@@ -934,11 +931,11 @@ def _path(options: argparse.Namespace) -> Path:
     return options.db or default_path()
 
 
-def _check_target(options: argparse.Namespace) -> None:
-    """Refuse ``--to`` before the work, if no file can be written there or it is the database itself."""
-    target, database = check_target(options.to, replace=options.force), _path(options).resolve()
+def _check_target(options: argparse.Namespace, to: Path) -> None:
+    """Refuse a file before the work, if it cannot be written or is the database itself."""
+    target, database = check_target(to, replace=options.force), _path(options).resolve()
     if target in (database, database.with_name(f"{database.name}.wal")):
-        raise RefusedError(f"{options.to} is the database itself; choose another name")
+        raise RefusedError(f"{to} is the database itself; choose another name")
 
 
 def _writing(options: argparse.Namespace, name: str | None = None) -> Store:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,6 +24,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
     load_pem_public_key,
 )
+
+from tepa_core.files import FileRefused, beside, reason
 
 #: Names the file of the key; else `default_key_path`.
 KEY_VARIABLE: Final = "TEPA_SIGNING_KEY"
@@ -143,25 +144,21 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(_MOST_BYTES)
     except OSError as error:
-        raise SigningRefused(f"The key {path} cannot be read: {error.strerror or error}.") from None
+        raise SigningRefused(f"The key {path} cannot be read: {reason(error)}.") from None
 
 
 def _make(path: Path) -> None:
-    """Write a new key beside its place, then give it its name: nobody ever finds half a key, or another's replaced."""
+    """Write a new key, which only its owner can read from its first byte on; one that comes meanwhile stays."""
     content = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        try:
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            with suppress(FileExistsError):
-                os.link(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
+        with beside(path) as part:
+            part.chmod(0o600)
+            part.write_bytes(content)
+    except (FileRefused, OSError) as error:
+        if path.exists():
+            return
+        why = str(error) if isinstance(error, FileRefused) else reason(error)
         raise SigningRefused(
-            f"The key {path} cannot be made: {error.strerror or error}. Name another file with --key or {KEY_VARIABLE}."
+            f"The key {path} cannot be made: {why}. Name another file with --key or {KEY_VARIABLE}."
         ) from None

@@ -174,6 +174,7 @@ def test_what_cannot_be_signed_or_checked_is_one_line_and_exit_2(
     for arguments, says in (
         (("--head-to", str(head)), "exists; choose another name"),
         (("--head-to", str(tmp_path / "none" / "x")), "cannot be written"),
+        (("--head-to", str(db), "--force"), "is the database itself"),
         (("--head-to", str(tmp_path / "x"), "--key", str(tmp_path / "text")), "is no private Ed25519 key"),
         (("--head-to", str(tmp_path / "x"), "--verify"), "leave --verify"),
         (("--key", "x"), "--key and --force belong to --head-to"),

@@ -50,7 +50,7 @@ class Claim:
         """Say where a decision comes from, as a part of a sentence."""
         return (
             f"claimed elsewhere, imported by {named(self.imported_by, self.authenticated)} at {utc(self.imported_at)} "
-            f"from file digest {self.file_digest[:_SHOWN]}…"
+            f"from file digest {self.file_digest[:_SHOWN]}"
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -94,7 +94,8 @@ class LedgerCheck:
         claim = self.claim
         claimed: tuple[str, ...] = ()
         if claim is not None and claim.decisions:
-            which = "Decision 1 is" if claim.decisions == 1 else f"Decisions 1 to {claim.decisions:,} are"
+            joined = "and" if claim.decisions == 2 else "to"
+            which = "Decision 1 is" if claim.decisions == 1 else f"Decisions 1 {joined} {claim.decisions:,} are"
             claimed = (f"{which} {claim.in_words()}. Nobody here vouches for who took them.",)
         return (*claimed, *self.deleted, *self.times)
 

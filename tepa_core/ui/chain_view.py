@@ -30,8 +30,8 @@ def verification(info: RunInfo) -> None:
         count = check.head.count
         st.success(
             f"The ledger is as it was written: {count:,} decision{'' if count == 1 else 's'}, each linked to the one "
-            f"before it, none missing at the end. The last one ends in `{check.head.hash[-12:]}`; noted elsewhere, it "
-            "shows later whether the whole file was exchanged.",
+            f"before it, none missing at the end. The last one ends in `{check.head.hash[-12:]}`; signed, at "
+            "the end of this page, and kept elsewhere it shows later whether all of it was written anew.",
             icon=":material/verified:",
         )
     else:
@@ -60,7 +60,8 @@ def database() -> None:
             _changed("The ledger of the database was changed outside of this program", ledger.problems)
         _remarks(ledger.times)
         if ledger.events:
-            widgets.table(_rows(ledger.events), "database_ledger_table")
+            when = st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm", timezone="UTC")
+            widgets.table(_rows(ledger.events), "database_ledger_table", columns={"time (UTC)": when})
 
 
 def heads() -> None:

@@ -116,7 +116,10 @@ def _loss(info: RunInfo) -> str:
         again = "import" if info.is_log else "run"
         back = f"The file that it was read from is not touched: {again} it again to have it back."
     last = " It is the only run, so the default run is made in its place." if len(cache.runs()) == 1 else ""
-    return f"Delete **{plain_text(info.name)}** with {what}? This cannot be undone. {back}{last}"
+    return (
+        f"Delete **{plain_text(info.name)}** with {what}? This cannot be undone. {back}{last} "
+        "That it was deleted, and by whom, stays in the ledger of the database."
+    )
 
 
 @boundary.callback

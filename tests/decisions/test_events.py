@@ -104,7 +104,7 @@ def test_only_the_last_event_says_where_a_run_comes_from() -> None:
     assert claim is not None
     assert (claim.imported_by, claim.imported_at, claim.file_digest, claim.decisions) == ("Bo", NOON, "f" * 64, 2)
     assert claim.in_words() == (
-        "claimed elsewhere, imported by Bo at 2026-03-01T12:00:00Z from file digest ffffffffffff…"
+        "claimed elsewhere, imported by Bo at 2026-03-01T12:00:00Z from file digest ffffffffffff"
     )
     assert claim_of(rows[1]) is None
     assert claim_of(None) is None

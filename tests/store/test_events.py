@@ -69,7 +69,7 @@ def test_an_import_is_claimed_and_keeps_its_bytes(store: Store, decided: str, tm
             assert shown["claimed"]["imported_by_authenticated"] is False
             assert shown["claimed"]["file_digest"] == digest(path)
             assert shown["claimed"]["says_authenticated"] is True
-        assert check.remarks[0].startswith("Decisions 1 to 2 are claimed elsewhere, imported by Ana Lima (not auth")
+        assert check.remarks[0].startswith("Decisions 1 and 2 are claimed elsewhere, imported by Ana Lima (not auth")
         # What is decided from then on is this installation's own.
         decide(other, decided, rows[0].precedent_id, Action.CONFIRM, BO)
         assert [(row.vouched, row.claim is None) for row in decisions_of(other, decided)] == [(False, False)] * 2 + [
