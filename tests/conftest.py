@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, sync_playwright
+
+from tests.shared_data import ABSENT
 
 # Compiled code is slow on its first call and fast after it, so a deadline per example says nothing.
 settings.register_profile(
@@ -26,6 +28,30 @@ SWITCHES = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+def no_silent_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Make a skip a failure where CI is set: there everything is installed, so what is missing is missed by mistake."""
+    if not report.skipped or not os.environ.get("CI") or hasattr(report, "wasxfail"):
+        return
+    reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+    if not reason.endswith(ABSENT):
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid} was skipped, and on this machine (CI is set) nothing may be: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    no_silent_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    no_silent_skip(report)
+    return report
 
 
 def chromium() -> str:

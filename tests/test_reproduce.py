@@ -17,10 +17,11 @@ from tepa_core.experiment import OVERALL
 from tepa_core.reported import ABLATION, COST, DRIFT, FACT_FILES, FACTS, NOISE, PAIRED, PREFERENCE, ROWS, open_choice
 from tepa_core.store import Store, queries
 from tepa_core.streams.fact_file import FactFileError
+from tests import shared_data
 
 ROOT = Path(__file__).parents[1]
-PUBLISHED = ROOT.parent / "shared" / "data" / "factconsolidation"
-published = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the FactConsolidation files are not on this machine")
+PUBLISHED = shared_data.FOLDER / "factconsolidation"
+published = shared_data.needs("factconsolidation")
 SEEDS = 3
 
 

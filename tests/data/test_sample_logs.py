@@ -18,13 +18,14 @@ import pytest
 
 from tepa_core.importers import ColumnMapping, EvidenceLog, apply, open_log
 from tepa_core.lifecycle import PRESETS, encode, replay, tables
+from tests import shared_data
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "data"
 TRAVEL = DATA / "travel_preferences.csv"
 TRUTH = DATA / "travel_preferences_truth.csv"
 HEADS = DATA / "heads_of_government.csv"
-OFFICE_HOLDERS = ROOT.parent / "shared" / "data" / "logs" / "office_holders.csv"
+OFFICE_HOLDERS = shared_data.FOLDER / "logs" / "office_holders.csv"
 
 SYNCED = {
     "u-benedikt", "u-chloe", "u-dagny", "u-esteban", "u-franziska", "u-gaspard", "u-lotte", "u-pilar",
@@ -378,7 +379,7 @@ class TestHeadsOfGovernment:
         japan = precedents[precedents["subject"] == "Japan"]
         assert "active" not in set(japan["state"])
 
-    @pytest.mark.skipif(not OFFICE_HOLDERS.exists(), reason="the shared table of office holders is not on this machine")
+    @shared_data.needs("logs/office_holders.csv")
     def test_tenures_agree_with_an_independent_table(self) -> None:
         ours = {
             (tenure.country, folded(tenure.person), tenure.start): tenure

@@ -32,10 +32,11 @@ from tepa_core.experiment.facts import (
 from tepa_core.lifecycle import PRESETS, Thresholds
 from tepa_core.methods import METHODS
 from tepa_core.streams.fact_file import FactFile, fact_file, read_fact_file
+from tests import shared_data
 
 ROOT = Path(__file__).parents[2]
-PUBLISHED = ROOT.parent / "shared" / "data" / "factconsolidation"
-published = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the FactConsolidation files are not on this machine")
+PUBLISHED = shared_data.FOLDER / "factconsolidation"
+published = shared_data.needs("factconsolidation")
 
 ONE_VALUE = ("tepa", "last_write_wins")
 ALL_VALUES = ("tepa_norev", "append_only")

@@ -14,13 +14,13 @@ import pytest
 
 from tepa_core.streams.fact_file import Fact, FactFile, FactFileError, fact_file, read_fact_file
 from tepa_core.streams.templates import CONFLICT_RELATION, RELATIONS, parse_sentence, question_readings
+from tests import shared_data
 from tests.work import work_of
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "data"
-PUBLISHED = ROOT.parent / "shared" / "data" / "factconsolidation"
-
-published = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the FactConsolidation files are not on this machine")
+PUBLISHED = shared_data.FOLDER / "factconsolidation"
+published = shared_data.needs("factconsolidation")
 
 
 def values_by_key(facts: FactFile) -> dict[str, set[str]]:
