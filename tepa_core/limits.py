@@ -24,6 +24,8 @@ LIMITS_VARIABLE: Final = "TEPA_LIMITS"
 
 _MB: Final = 1_000_000
 _ROWS_AT_ONCE: Final = 65_536
+_NESTED_ROWS_AT_ONCE: Final = 256
+_BYTES_AT_ONCE: Final = 16 * _MB
 
 
 class LimitExceeded(ValueError):  # noqa: N818 - it says what happened, and its message is shown to people
@@ -38,12 +40,16 @@ class Limits:
     ----------
     file_mb
         Size of the file, in millions of bytes.
-    rows, columns
+    rows, columns, cells
         Of a table.
+    name
+        Characters of a column's name.
     label
         Characters of a user, key, value, phase, actor or source: what tells memories apart and stands in every list.
     cell_mb
         Size of any other text, in millions of bytes.
+    record_mb
+        Size of one line or record of a text file, in units of 1,048,576 bytes.
     text_mb
         Size of all text of a file once decoded, in millions of bytes.
     depth
@@ -57,8 +63,11 @@ class Limits:
     file_mb: int = 500
     rows: int = 1_000_000
     columns: int = 1_000
+    cells: int = 20_000_000
+    name: int = 200
     label: int = 10_000
     cell_mb: int = 1
+    record_mb: int = 16
     text_mb: int = 250
     depth: int = 64
     ratio: int = 200
@@ -119,6 +128,34 @@ class Limits:
         if size > self.file_mb * _MB:
             raise self.refuse(f"The file has {size / _MB:,.0f} MB", "file_mb")
 
+    def check_text(self, path: Path) -> None:
+        """Refuse a text file that is larger than a file may be, or than its text may come to.
+
+        Raises
+        ------
+        LimitExceeded
+            If it is.
+        """
+        self.check_file(path)
+        size = path.stat().st_size
+        if size > self.text_mb * _MB:
+            raise self.refuse(f"The file has {size / _MB:,.0f} MB of text", "text_mb")
+
+    def check_table(self, rows: int, columns: int) -> None:
+        """Refuse a table with too many columns, rows or cells.
+
+        Raises
+        ------
+        LimitExceeded
+            If it has.
+        """
+        if columns > self.columns:
+            raise self.refuse(f"The table has {columns:,} columns", "columns")
+        if rows > self.rows:
+            raise self.refuse("The table has too many rows", "rows")
+        if rows * columns > self.cells:
+            raise self.refuse("The table has too many cells", "cells")
+
 
 #: The bounds where nobody changed any.
 USUAL: Final = Limits()
@@ -149,32 +186,31 @@ def unpacked(file: zipfile.ZipFile, member: zipfile.ZipInfo, limits: Limits, bef
 
 
 def bounded_table(source: IO[bytes] | Path, limits: Limits) -> pa.Table:
-    """Read a Parquet file, group by group, as long as it stays within the bounds.
+    """Read a Parquet file, piece by piece, as long as it stays within the bounds.
 
     Text columns are read as dictionaries, so that a text that a million rows point at is there once; how much the rows
-    come to is counted before they are written out.
+    come to is counted before they are written out. What the file says of its own size only serves to refuse it sooner.
 
     Raises
     ------
     LimitExceeded
-        If it has too many rows or columns, or too much text, in one cell or in all.
+        If it has too many rows, columns or cells, or too much text, in one cell or in all.
     pyarrow.ArrowException, OSError
         If it is no Parquet file, or a damaged one.
     """
     with pq.ParquetFile(source) as probe:
         schema = probe.schema_arrow
-    if len(schema.names) > limits.columns:
-        raise limits.refuse(f"The table has {len(schema.names):,} columns", "columns")
-    texts = [field.name for field in schema if _is_text(field.type)]
+        limits.check_table(probe.metadata.num_rows, len(schema.names))
+        _check_chunks(probe.metadata, limits)
+        texts, at_once = _leaves(probe.schema)
     parts: list[pa.Table] = []
     rows = size = 0
     if not isinstance(source, Path):
         source.seek(0)
     with pq.ParquetFile(source, read_dictionary=texts, pre_buffer=False) as file:
-        for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE):
+        for batch in file.iter_batches(batch_size=at_once):
             rows += batch.num_rows
-            if rows > limits.rows:
-                raise limits.refuse("The table has too many rows", "rows")
+            limits.check_table(rows, batch.num_columns)
             size += sum(_size(column, limits) for column in batch.columns)
             if size > limits.text_mb * _MB:
                 raise limits.refuse("The table has too much text", "text_mb")
@@ -184,8 +220,28 @@ def bounded_table(source: IO[bytes] | Path, limits: Limits) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary))
+def _leaves(schema: pq.ParquetSchema) -> tuple[list[str], int]:
+    """Find the columns that hold text, and how many rows to read at a time."""
+    texts, width, rows = [], 1, _ROWS_AT_ONCE
+    for column in map(schema.column, range(len(schema))):
+        width += max(8, column.length)
+        if column.path != column.name:
+            # The reader makes no dictionaries inside lists and records, so a text is there once a row.
+            rows = _NESTED_ROWS_AT_ONCE
+        elif column.physical_type == "BYTE_ARRAY":
+            texts.append(column.path)
+    return texts, max(1, min(rows, _BYTES_AT_ONCE // width))
+
+
+def _check_chunks(metadata: pq.FileMetaData, limits: Limits) -> None:
+    """Refuse what a file itself says it has too much of: elements of its lists, or bytes of its cells."""
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            if chunk.num_values > limits.cells:
+                raise limits.refuse("The table has too many cells", "cells")
+            # Values that are larger than a cell on the average: one of them is.
+            if chunk.total_uncompressed_size > max(chunk.num_values, 1) * limits.cell_mb * _MB + _MB:
+                raise limits.refuse("A cell of the table is too large", "cell_mb")
 
 
 def _size(column: pa.Array, limits: Limits) -> int:
@@ -195,10 +251,19 @@ def _size(column: pa.Array, limits: Limits) -> int:
     words = column.dictionary
     if len(words) == 0:
         return 0
+    if not _is_text(words.type):
+        return int(words.take(column.indices).nbytes)
     lengths = pc.binary_length(words)
     if (pc.max(lengths).as_py() or 0) > limits.cell_mb * _MB:
         raise limits.refuse("A cell of the table is too large", "cell_mb")
     return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(
+        test(kind)
+        for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    )
 
 
 def _written_out(column: pa.Array) -> Any:

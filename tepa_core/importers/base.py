@@ -16,7 +16,6 @@ import pandas as pd
 from tepa_core.limits import USUAL, Limits
 
 __all__ = [
-    "MAX_LINE_BYTES",
     "ROW",
     "ImportRefused",
     "Importer",
@@ -28,13 +27,13 @@ __all__ = [
     "clipped",
     "digest",
     "kind_of",
+    "quoted",
+    "record_bytes",
     "scan_text",
 ]
 
 ROW = "__row__"
 """Name of the integer column of a :class:`Table` that says where in the file a row begins."""
-
-MAX_LINE_BYTES = 16 * 1024 * 1024
 
 _CHUNK = 1024 * 1024
 _RAW_LIMIT = 2000
@@ -185,6 +184,16 @@ def clipped(text: str, limit: int = _RAW_LIMIT) -> str:
     return text if len(text) <= limit else text[:limit] + "…"
 
 
+def quoted(text: str) -> str:
+    """Quote a text of a file in a sentence about the file: enough of it to find it, in one line, never all of it."""
+    return repr(clipped(text, 60))
+
+
+def record_bytes(limits: Limits) -> int:
+    """Return how many bytes one line or record of a text file may have."""
+    return limits.record_mb * 1024 * 1024
+
+
 def check_names(names: Sequence[str], limits: Limits = USUAL) -> None:
     """Refuse column names which cannot be told apart, are reserved, or are too many.
 
@@ -197,12 +206,14 @@ def check_names(names: Sequence[str], limits: Limits = USUAL) -> None:
     """
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        listed = ", ".join(repr(clipped(name, 60)) for name in twice[:10])
+        listed = ", ".join(map(quoted, twice[:10]))
         raise ImportRefused(f"More than one column is named {listed}. Rename them so that each has its own name.")
     if ROW in names:
         raise ImportRefused(f"The column name {ROW!r} is used by the dashboard itself. Rename that column.")
     if len(names) > limits.columns:
         raise limits.refuse(f"The file has {len(names):,} columns", "columns")
+    if any(len(name) > limits.name for name in names):
+        raise limits.refuse("The name of a column is too long", "name")
 
 
 def kind_of(head: bytes) -> str | None:
@@ -216,7 +227,7 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def scan_text(path: Path, *, whole: bool) -> str:
+def scan_text(path: Path, *, whole: bool, limits: Limits = USUAL) -> str:
     """Look through a text file once, in bounded memory, before anything loads it.
 
     Parameters
@@ -226,6 +237,8 @@ def scan_text(path: Path, *, whole: bool) -> str:
     whole : bool
         True when one bad byte spoils the whole file (CSV, a JSON array): then the text must be UTF-8 without NUL bytes.
         False when each line stands for itself and is judged alone.
+    limits : Limits
+        Of the file.
 
     Returns
     -------
@@ -235,8 +248,12 @@ def scan_text(path: Path, *, whole: bool) -> str:
     Raises
     ------
     ImportRefused
-        A line is longer than 16 MB, or `whole` and the bytes are not UTF-8 text.
+        A line is too long, or `whole` and the bytes are not UTF-8 text.
+    LimitExceeded
+        The file is too large.
     """
+    limits.check_text(path)
+    longest = record_bytes(limits)
     digester = hashlib.sha256()
     decoder = codecs.getincrementaldecoder("utf-8")()
     lines = 0
@@ -245,10 +262,10 @@ def scan_text(path: Path, *, whole: bool) -> str:
         while chunk := file.read(_CHUNK):
             digester.update(chunk)
             first = _first_line_end(chunk)
-            if running + (len(chunk) if first < 0 else first) > MAX_LINE_BYTES:
+            if running + (len(chunk) if first < 0 else first) > longest:
                 raise ImportRefused(
-                    f"Line {lines + 1} is longer than 16 MB, which no log entry should be. Check that the file is a "
-                    "log with one entry per line, and split or remove that line."
+                    f"Line {lines + 1} is longer than {limits.record_mb} MB, which no log entry should be. Check "
+                    "that the file is a log with one entry per line, and split or remove that line."
                 )
             if whole:
                 _check_text(chunk, decoder, lines)

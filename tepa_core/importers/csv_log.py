@@ -15,7 +15,6 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from tepa_core.importers.base import (
-    MAX_LINE_BYTES,
     ROW,
     ImportRefused,
     Issue,
@@ -24,6 +23,7 @@ from tepa_core.importers.base import (
     check_names,
     clipped,
     kind_of,
+    record_bytes,
     scan_text,
 )
 from tepa_core.limits import USUAL, Limits
@@ -59,10 +59,10 @@ class CsvLog:
         LimitExceeded
             Too many rows or columns, or too much text, in one record or in all.
         """
-        digest = scan_text(path, whole=True)
-        limits.check_file(path)
+        digest = scan_text(path, whole=True, limits=limits)
         layout = _layout(path, limits)
         check_names(layout.names, limits)
+        limits.check_table(len(layout.starts), len(layout.names))
         frame, issues = _cells(path, layout)
         return Table(self.name, frame, issues, digest)
 
@@ -87,6 +87,7 @@ def _layout(path: Path, limits: Limits) -> _Layout:
     inside = False
     starts: list[int] = []
     measure = Measure(limits)
+    most = record_bytes(limits)
     # Latin-1 maps every byte to one character, so positions are bytes and no UTF-8 sequence looks like a delimiter.
     with path.open(encoding="latin-1", newline="") as lines:
         if lines.read(len(_BOM)).encode("latin-1") == _BOM:
@@ -100,10 +101,11 @@ def _layout(path: Path, limits: Limits) -> _Layout:
             if not blank and not delimiter:
                 delimiter = max(_DELIMITERS, key=lambda mark: _outside_quotes(line, mark))
             offset += len(line)
-            if offset - begins_at > MAX_LINE_BYTES:
+            if offset - begins_at > most:
                 # One record over many lines, none of which is too long by itself.
                 raise ImportRefused(
-                    f"The record that begins on line {begun} is longer than 16 MB, which no log entry should be. Check "
+                    f"The record that begins on line {begun} is longer than {limits.record_mb} MB, which no log entry "
+                    "should be. Check "
                     "whether a quote is left open there, and split or remove the record."
                 )
             if blank:

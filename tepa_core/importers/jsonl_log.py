@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tepa_core.importers.base import ROW, ImportRefused, Issue, Measure, Table, check_names, clipped, scan_text
+from tepa_core.importers.base import ROW, ImportRefused, Issue, Measure, Table, check_names, clipped, quoted, scan_text
 from tepa_core.limits import USUAL, Limits
 
 __all__ = ["JsonArrayLog", "JsonlLog"]
@@ -40,7 +40,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Unreadable:
     if len(record) < len(pairs):
         # Taking the first or the last of two values would be a guess.
         name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        return _Unreadable(f"the name {clipped(name, 60)!r} occurs twice in one object")
+        return _Unreadable(f"the name {quoted(name)} occurs twice in one object")
     return record
 
 
@@ -110,8 +110,7 @@ class JsonlLog:
 
     def read(self, path: Path, limits: Limits = USUAL) -> Table:
         """Read the file. Raises ImportRefused when not one line is a JSON object."""
-        digest = scan_text(path, whole=False)
-        limits.check_file(path)
+        digest = scan_text(path, whole=False, limits=limits)
         return _table(self.name, _lines(path), digest, limits)
 
 
@@ -132,8 +131,7 @@ class JsonArrayLog:
 
     def read(self, path: Path, limits: Limits = USUAL) -> Table:
         """Read the file. Raises ImportRefused when the array is broken, empty, or holds no object."""
-        digest = scan_text(path, whole=True)
-        limits.check_file(path)
+        digest = scan_text(path, whole=True, limits=limits)
         return _table(self.name, _elements(path.read_text(encoding="utf-8-sig")), digest, limits)
 
 
@@ -203,7 +201,8 @@ def _elements(text: str) -> Iterator[_Record]:
 
 
 def _table(name: str, records: Iterator[_Record], digest: str, limits: Limits) -> Table:
-    rows: list[dict[str, str | None]] = []
+    # A list per column, not a dictionary per row: of a million rows the dictionaries would be most of the memory.
+    columns: dict[str, list[str | None]] = {}
     numbers: list[int] = []
     issues: list[Issue] = []
     measure = Measure(limits)
@@ -212,21 +211,32 @@ def _table(name: str, records: Iterator[_Record], digest: str, limits: Limits) -
         try:
             if _deeper(node, limits.depth):
                 raise ValueError(f"the record is nested more than {limits.depth} levels deep")
-            rows.append(_cells(node))
+            cells = _cells(node)
         except ValueError as error:
             issues.append(Issue(number, str(error), clipped(raw)))
+            continue
         except RecursionError:
             issues.append(Issue(number, "the record is nested too deeply", clipped(raw)))
-        else:
-            numbers.append(number)
-    if not rows:
+            continue
+        for column, text in cells.items():
+            held = columns.setdefault(column, [])
+            held += [None] * (len(numbers) - len(held))
+            held.append(text)
+        numbers.append(number)
+        limits.check_table(len(numbers), len(columns))
+    if not numbers:
         first = f" (line {issues[0].row}: {issues[0].reason})" if issues else ""
         raise ImportRefused(
             f"The file holds no JSON object that could be a log entry{first}. Write one object per line, or one "
             "array of objects."
         )
-    names = list(dict.fromkeys(column for row in rows for column in row))
-    check_names(names, limits)
-    frame = pd.DataFrame({column: pd.Series([row.get(column) for row in rows], dtype=object) for column in names})
+    check_names(list(columns), limits)
+    frame = pd.DataFrame(
+        {
+            column: pd.Series(held + [None] * (len(numbers) - len(held)), dtype=object)
+            for column, held in columns.items()
+        },
+        index=range(len(numbers)),
+    )
     frame[ROW] = np.asarray(numbers, dtype=np.int64)
     return Table(name, frame, tuple(issues), digest)

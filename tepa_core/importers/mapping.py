@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tepa_core.csvsafe import to_safe_csv
-from tepa_core.importers.base import ROW, ImportRefused, Issue, Table, canonical, clipped
+from tepa_core.importers.base import ROW, ImportRefused, Issue, Table, canonical, clipped, quoted
 from tepa_core.limits import USUAL, Limits
 
 __all__ = [
@@ -113,14 +113,14 @@ class ColumnMapping:
         fields = [field for field, _ in self.columns]
         unknown = [field for field in fields if field not in FIELDS]
         if unknown:
-            raise ImportRefused(f"There is no field named {', '.join(unknown)}. The fields are: {', '.join(FIELDS)}.")
+            raise ImportRefused(f"There is no field named {_listed(unknown)}. The fields are: {', '.join(FIELDS)}.")
         if len(set(fields)) < len(fields):
             twice = next(field for field in fields if fields.count(field) > 1)
             raise ImportRefused(f"The field {twice} is mapped twice. Name one column for it.")
         if self.key_template is not None and not any(name for _, name in _template(self.key_template)):
             raise ImportRefused(
-                f"The key template {self.key_template!r} names no column, so every row would get the same key. Write "
-                "for example {user}/{slot}."
+                f"The key template {quoted(self.key_template)} names no column, so every row would get the same "
+                "key. Write for example {user}/{slot}."
             )
         _zone(self.tz)
 
@@ -170,7 +170,7 @@ class ColumnMapping:
             field, equals, column = part.partition("=")
             if not (equals and field.strip() and column.strip()):
                 raise ImportRefused(
-                    f"The mapping has {part!r} where FIELD=COLUMN is expected, as in key=slot,value=answer."
+                    f"The mapping has {quoted(part)} where FIELD=COLUMN is expected, as in key=slot,value=answer."
                 )
             pairs.append((field.strip(), column.strip()))
         return cls(tuple(pairs), key_template, tz)
@@ -362,6 +362,10 @@ def _check_length(cells: _Cells | None, field: str, most: int, reasons: _Reasons
         reasons.add_by_text(codes, wrong)
 
 
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(clipped(name, 60) for name in list(dict.fromkeys(names))[:10])
+
+
 def _check_columns(columns: tuple[str, ...], mapping: ColumnMapping) -> None:
     more = f" and {len(columns) - 40} more" if len(columns) > 40 else ""
     found = f"Columns found: {', '.join(clipped(name, 60) for name in columns[:40])}{more}."
@@ -369,7 +373,7 @@ def _check_columns(columns: tuple[str, ...], mapping: ColumnMapping) -> None:
     absent += [name for _, name in _template(mapping.key_template or "") if name and name not in columns]
     if absent:
         raise ImportRefused(
-            f"The mapping names columns which the file does not have: {', '.join(dict.fromkeys(absent))}. {found} "
+            f"The mapping names columns which the file does not have: {_listed(absent)}. {found} "
             "Correct the mapping or the key template."
         )
     lacking = mapping.missing(columns)
@@ -387,10 +391,10 @@ def _template(template: str) -> list[tuple[str, str | None]]:
     try:
         parts = list(Formatter().parse(template))
     except ValueError as error:
-        raise ImportRefused(f"The key template {template!r} cannot be read ({error}). {plain}") from None
+        raise ImportRefused(f"The key template {quoted(template)} cannot be read ({error}). {plain}") from None
     for _, name, form, conversion in parts:
         if name is not None and (not name.strip() or form or conversion or re.search(r"[.\[\]{}]", name)):
-            raise ImportRefused(f"The key template {template!r} holds more than column names. {plain}")
+            raise ImportRefused(f"The key template {quoted(template)} holds more than column names. {plain}")
     return [(literal, name) for literal, name, _, _ in parts]
 
 
@@ -399,7 +403,7 @@ def _zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         raise ImportRefused(
-            f"There is no time zone {name!r}. Use an IANA name such as UTC or America/Los_Angeles."
+            f"There is no time zone {quoted(name)}. Use an IANA name such as UTC or America/Los_Angeles."
         ) from None
 
 
@@ -426,10 +430,6 @@ def _canonical(cells: _Cells) -> _Cells:
     return np.array([canonical(text) for text in texts], dtype=object)[codes] if texts else cells
 
 
-def _quoted(text: str) -> str:
-    return repr(clipped(text, 60))
-
-
 def _instants(
     stamps: _Cells | None, zone: tzinfo, what: str, reasons: _Reasons, *, needed: bool, rows: int = 0
 ) -> tuple[_Micros, _Flags]:
@@ -450,7 +450,7 @@ def _instants(
         try:
             micros[code], naive[code] = _instant(text.strip(), zone)
         except ValueError as error:
-            wrong[code] = f"{what} {_quoted(text)} {error}"
+            wrong[code] = f"{what} {quoted(text)} {error}"
     if needed:
         reasons.add(blank[codes], f"the {what} is missing")
     reasons.add_by_text(codes, wrong)
@@ -507,7 +507,7 @@ def _keys(frame: pd.DataFrame, mapping: ColumnMapping, reasons: _Reasons) -> _Ce
         cells = frame[name].to_numpy(dtype=object)
         codes, texts = _distinct(cells)
         stripped = np.array([*(text.strip() for text in texts), ""], dtype=object)[codes]
-        detail = "" if mapping.key_template is None else f": the column {_quoted(name)} of the key template is empty"
+        detail = "" if mapping.key_template is None else f": the column {quoted(name)} of the key template is empty"
         reasons.add(stripped == "", f"the key is missing{detail}")
         columns.append(stripped)
     if len(columns) == 2 and isinstance(columns[1], np.ndarray):
@@ -527,7 +527,7 @@ def _outcomes(cells: _Cells | None, rows: int, reasons: _Reasons) -> _Flags:
         if word in _OUTCOMES:
             supports[code] = _OUTCOMES[word]
         elif word:
-            wrong[code] = f"the outcome {_quoted(text)} is none of: {', '.join(_OUTCOMES)}"
+            wrong[code] = f"the outcome {quoted(text)} is none of: {', '.join(_OUTCOMES)}"
     reasons.add_by_text(codes, wrong)
     return supports[codes]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tepa_core.importers.base import ROW, ImportRefused, Table, check_names, digest
+from tepa_core.importers.base import ROW, ImportRefused, Table, check_names, clipped, digest, quoted
 from tepa_core.limits import USUAL, Limits, bounded_table
 
 __all__ = ["ParquetLog"]
@@ -62,8 +62,8 @@ class ParquetLog:
                 columns[name] = pd.Series(_as_text(cells.column(name)).to_numpy(), dtype=object)
             except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
                 raise ImportRefused(
-                    f"Column {name!r} cannot be read as text ({_first_line(error)}). Drop it or write it as a text "
-                    "column."
+                    f"Column {quoted(name)} cannot be read as text ({_first_line(error)}). Drop it or write it as "
+                    "a text column."
                 ) from None
         frame = pd.DataFrame(columns)
         frame[ROW] = np.arange(1, cells.num_rows + 1, dtype=np.int64)
@@ -71,7 +71,8 @@ class ParquetLog:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    # Of what the library says, which may quote the file, no more than a sentence.
+    return clipped((str(error).splitlines() or [type(error).__name__])[0], 120)
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

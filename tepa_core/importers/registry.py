@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from tepa_core.importers.base import Importer, ImportRefused, Table, kind_of
+from tepa_core.importers.base import Importer, ImportRefused, Table, kind_of, quoted
 from tepa_core.importers.csv_log import CsvLog
 from tepa_core.importers.jsonl_log import JsonArrayLog, JsonlLog
 from tepa_core.importers.parquet_log import ParquetLog
@@ -86,7 +86,7 @@ def _head(path: Path) -> bytes:
 
 def _choose(path: Path, head: bytes, format: str) -> Importer:
     if format != "auto" and format not in IMPORTERS:
-        raise ImportRefused(f"There is no format {format!r}. Choose auto or one of: {', '.join(IMPORTERS)}.")
+        raise ImportRefused(f"There is no format {quoted(format)}. Choose auto or one of: {', '.join(IMPORTERS)}.")
     kind = kind_of(head)
     if format == "auto":
         for importer in IMPORTERS.values():
