@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tepa_core.csvsafe import to_safe_csv
 from tepa_core.importers.base import ROW, ImportRefused, Issue, Table, canonical, clipped, quoted
+from tepa_core.inert import one_line
 from tepa_core.limits import USUAL, Limits
 
 __all__ = [
@@ -363,12 +364,12 @@ def _check_length(cells: _Cells | None, field: str, most: int, reasons: _Reasons
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(clipped(name, 60) for name in list(dict.fromkeys(names))[:10])
+    return ", ".join(one_line(name, 60) for name in list(dict.fromkeys(names))[:10])
 
 
 def _check_columns(columns: tuple[str, ...], mapping: ColumnMapping) -> None:
     more = f" and {len(columns) - 40} more" if len(columns) > 40 else ""
-    found = f"Columns found: {', '.join(clipped(name, 60) for name in columns[:40])}{more}."
+    found = f"Columns found: {', '.join(one_line(name, 60) for name in columns[:40])}{more}."
     absent = [column for _, column in mapping.columns if column not in columns]
     absent += [name for _, name in _template(mapping.key_template or "") if name and name not in columns]
     if absent:
@@ -391,7 +392,9 @@ def _template(template: str) -> list[tuple[str, str | None]]:
     try:
         parts = list(Formatter().parse(template))
     except ValueError as error:
-        raise ImportRefused(f"The key template {quoted(template)} cannot be read ({error}). {plain}") from None
+        raise ImportRefused(
+            f"The key template {quoted(template)} cannot be read ({clipped(one_line(error), 80)}). {plain}"
+        ) from None
     for _, name, form, conversion in parts:
         if name is not None and (not name.strip() or form or conversion or re.search(r"[.\[\]{}]", name)):
             raise ImportRefused(f"The key template {quoted(template)} holds more than column names. {plain}")
@@ -494,7 +497,8 @@ def _iso(text: str) -> datetime:
     try:
         return datetime.fromisoformat(re.sub(r" (?=[+-][0-9:]+$)", "", spelled))
     except ValueError as error:
-        raise ValueError(f"does not exist or is not ISO 8601 ({error})") from None
+        # The message quotes the text where the form of it is wrong, and is short where a number is.
+        raise ValueError(f"does not exist or is not ISO 8601 ({clipped(one_line(error), 80)})") from None
 
 
 def _keys(frame: pd.DataFrame, mapping: ColumnMapping, reasons: _Reasons) -> _Cells:

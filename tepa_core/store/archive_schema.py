@@ -21,6 +21,7 @@ import pandas as pd
 
 from tepa_core.decisions import Decision, Head, verify
 from tepa_core.experiment import FACT_STREAM, FactSpec, RunSpec, spec_from_dict
+from tepa_core.inert import one_line
 from tepa_core.lifecycle import Thresholds
 from tepa_core.limits import LimitExceeded, Limits, unpacked
 from tepa_core.store.archive_shapes import (
@@ -116,7 +117,7 @@ def _members(path: Path, limits: Limits) -> dict[str, bytes]:
             names = [one.filename for one in listed]
             foreign = [one for one in names if one not in _MEMBERS]
             if foreign:
-                raise damaged(name, f"it holds {foreign[0][:60]!r}, which does not belong there")
+                raise damaged(name, f"it holds {one_line(foreign[0], 60)!r}, which does not belong there")
             if len(set(names)) != len(names):
                 raise damaged(name, "it holds a member twice")
             lacking = [one for one in _NEEDED if one not in names]
@@ -214,7 +215,8 @@ def _ledger_of(
     if any(decision.run_id != run.run_id for decision in decisions):
         problems = ("It holds decisions of another run.", *problems)
     if problems:
-        raise ArchiveRefused(f"The ledger of {name} does not verify, so nothing was stored. {' '.join(problems[:10])}")
+        what = " ".join(one_line(problem, 200) for problem in problems[:10])
+        raise ArchiveRefused(f"The ledger of {name} does not verify, so nothing was stored. {what}")
     return decisions, head
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from tepa_core.inert import one_line
 from tepa_core.streams.templates import Relation, parse_sentence, question_readings
 
 #: Said with every complaint about the shape of a file.
@@ -172,7 +173,7 @@ def fact_file(content: object, name: str) -> FactFile:
         raise FactFileError(
             f"none of {len(sentences)} sentences has a form of FactConsolidation, such as "
             '"The capital of France is Paris."; the first is '
-            f'"{sentences[0][1][:80]}".'
+            f'"{one_line(sentences[0][1], 80)}".'
         )
     subjects = {fact.subject for fact in facts}
     digest = hashlib.sha256(json.dumps([sentences, texts, golds]).encode()).hexdigest()
@@ -230,7 +231,7 @@ def _numbered(context: object) -> tuple[tuple[int, str], ...]:
             if not sentences:
                 continue  # what stands before the first fact introduces the list
             raise FactFileError(
-                f'line {line_number} of context has no number: "{line[:80]}"; '
+                f'line {line_number} of context has no number: "{one_line(line, 80)}"; '
                 'each fact stands on a line of its own, such as "7. The capital of France is Paris."'
             )
         number = int(found[1])
