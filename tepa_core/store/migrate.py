@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from importlib.resources import files
 
 import duckdb
@@ -118,16 +119,69 @@ def migrate(cursor: duckdb.DuckDBPyConnection) -> bool:
     Raises
     ------
     ValueError
-        If the file was written by a newer program.
+        If the file was written by a newer program, or its tables are not those of this one.
     """
-    cursor.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
-    row = cursor.execute("SELECT max(version) FROM schema_version").fetchone()
-    version = (row[0] if row else None) or 0
-    if version > len(MIGRATIONS):
+    before = _version(cursor)
+    if before > len(MIGRATIONS):
         raise ValueError(
-            f"it has schema version {version}, this program knows up to {len(MIGRATIONS)}; use a newer program"
+            f"it has schema version {before}, this program knows up to {len(MIGRATIONS)}; use a newer program"
         )
-    for number in range(version, len(MIGRATIONS)):
+    for number in range(before, len(MIGRATIONS)):
         MIGRATIONS[number](cursor)
         cursor.execute("INSERT INTO schema_version VALUES (?)", [number + 1])
-    return version < len(MIGRATIONS)
+    _check_shape(cursor)
+    return before < len(MIGRATIONS)
+
+
+def _version(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Return the version of the schema, 0 for a file without tables, whose table of versions is made."""
+    shape = _shape(cursor)
+    if not shape:
+        cursor.execute("CREATE TABLE schema_version (version INTEGER NOT NULL)")
+        return 0
+    if "schema_version" not in shape:
+        raise ValueError("it has tables, and none that says which version they are: it is of another program")
+    if shape["schema_version"] != (("version", "INTEGER", False),):
+        raise ValueError("its table schema_version is not as this program makes it: it is of another program")
+    versions = sorted(version for (version,) in cursor.execute("SELECT version FROM schema_version").fetchall())
+    if versions and versions[-1] > len(MIGRATIONS):
+        return int(versions[-1])
+    if versions != list(range(1, len(versions) + 1)):
+        raise ValueError(
+            f"its table schema_version says {versions}, not 1, 2, ...: it was changed by hand or is damaged"
+        )
+    return len(versions)
+
+
+def _check_shape(cursor: duckdb.DuckDBPyConnection) -> None:
+    found = _shape(cursor)
+    for table, columns in _expected(MIGRATIONS).items():
+        if found.get(table) != columns:
+            what = "is missing" if table not in found else "has other columns than this program makes"
+            raise ValueError(f"its table {table} {what}: it was changed by hand or is of another program")
+
+
+#: Table -> its columns in order: name, type, whether null may stand in it.
+Shape = dict[str, tuple[tuple[str, str, bool], ...]]
+
+
+def _shape(cursor: duckdb.DuckDBPyConnection) -> Shape:
+    rows = cursor.execute(
+        """
+        SELECT table_name, list((column_name, data_type, is_nullable) ORDER BY column_index)
+        FROM duckdb_columns()
+        WHERE database_name = current_database() AND table_name IN (SELECT table_name FROM duckdb_tables())
+        GROUP BY table_name
+        """
+    ).fetchall()
+    return {table: tuple((str(name), str(kind), bool(null)) for name, kind, null in columns) for table, columns in rows}
+
+
+@lru_cache(maxsize=4)
+def _expected(migrations: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...]) -> Shape:
+    """Return the shape that these migrations give, by running them in memory."""
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE schema_version (version INTEGER NOT NULL)")
+        for migration in migrations:
+            migration(connection)
+        return _shape(connection)

@@ -37,6 +37,7 @@ def frame(page: str, title: str, question: str) -> None:
     except StoreError as error:
         st.error(plain_text(error, limit=600), icon=":material/database_off:")
         st.stop()
+    _say_if_gone()
     names = dict(zip(listed["run_id"], listed["name"], strict=True))
     asked, by_link = st.query_params.get("run"), state.news("run") is not None
     if asked is not None and asked not in names and asked != st.session_state.get("run_in_url"):
@@ -67,6 +68,14 @@ def frame(page: str, title: str, question: str) -> None:
             state.set_run(info, by_link=by_link)
             st.caption(words)
     boundary.tell()
+
+
+def _say_if_gone() -> None:
+    """Say it on every page when nothing can be saved any more, before somebody tries."""
+    try:
+        cache.store().check()
+    except StoreError as error:
+        st.error(plain_text(error, limit=600), icon=":material/database_off:")
 
 
 def progress_into(bar: DeltaGenerator) -> Progress:
