@@ -8,11 +8,13 @@ Exit codes: 0 done, 1 unexpected (set TEPA_DEBUG=1 for the traceback), 2 bad usa
 from __future__ import annotations
 
 import argparse
+import csv
 import dataclasses
 import getpass
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,7 +31,16 @@ import pandas as pd
 
 from tepa_core.bench import JUDGED_FROM, bench
 from tepa_core.csvsafe import to_safe_csv
-from tepa_core.decisions import DEFAULT_CATEGORY, Action, Actor, Category, DecisionRefused, Role, in_effect
+from tepa_core.decisions import (
+    DEFAULT_CATEGORY,
+    Action,
+    Actor,
+    Category,
+    DecisionRefused,
+    Role,
+    in_effect,
+    microseconds,
+)
 from tepa_core.experiment import (
     METRICS,
     OVERALL,
@@ -47,7 +58,7 @@ from tepa_core.experiment import (
 )
 from tepa_core.fact_runs import ANSWERERS, run_fact_file
 from tepa_core.files import FileRefused, beside, check_target
-from tepa_core.importers import IMPORTERS, ColumnMapping, ImportRefused, canonical
+from tepa_core.importers import IMPORTERS, ORDERS, TEMPLATE_CSV, ColumnMapping, ImportRefused, canonical
 from tepa_core.inert import terminal, visible
 from tepa_core.lifecycle import DEPRECATED, PRESETS, State, Thresholds
 from tepa_core.logs import import_log
@@ -393,15 +404,23 @@ def _delete(options: argparse.Namespace) -> Report:
 
 
 def _import(options: argparse.Namespace) -> Report:
+    if options.template:
+        return Report({"template": TEMPLATE_CSV}, TEMPLATE_CSV.rstrip("\n"))
+    if options.file is None:
+        raise RefusedError("import needs the FILE; 'import --template' prints a log to start from")
     if is_archive(options.file):
         return _import_archive(options)
-    if options.map is not None:
-        mapping = ColumnMapping.parse(options.map, key_template=options.key_template, tz=options.tz)
-    else:
-        mapping = ColumnMapping((), options.key_template, options.tz)
+    mapping = ColumnMapping.of(
+        dict(ColumnMapping.parse(options.map).columns) if options.map is not None else {},
+        key_template=options.key_template,
+        tz=options.tz,
+        outcomes=_meanings(options.outcomes),
+        ignored=options.ignore,
+        order=options.order,
+    )
     with _bad_input():
         thresholds = PRESETS[options.preset].changed(_pairs(options.set, "--set"))
-    with _writing(options) as store, _progress() as progress:
+    with _writing(options) as store, _progress() as progress, _in_options():
         found = import_log(
             store,
             options.file,
@@ -418,6 +437,9 @@ def _import(options: argparse.Namespace) -> Report:
         "loaded": found.loaded,
         "rejected": found.rejected,
         "issues": found.issues.to_dict("records"),
+        "mapping": dict(found.mapping.columns),
+        "key_template": found.mapping.key_template,
+        "unused": list(found.unused),
         "badges": dict(found.badges),
         "precedents": found.precedents,
         "states": dict(found.states),
@@ -428,9 +450,13 @@ def _import(options: argparse.Namespace) -> Report:
         f"({found.format}, {found.elapsed:.1f} s)",
         f"{found.precedents:,} precedents: " + ", ".join(f"{n:,} {state}" for state, n in found.states.items()),
     ]
+    taken = ", ".join(f"{field}={column}" for field, column in found.mapping.columns)
+    parts.append(f"columns taken: {taken}" + (f"; key: {options.key_template}" if options.key_template else ""))
+    parts.append(f"columns not used: {', '.join(found.unused) or 'none'}")
     parts += [f"{badge.replace('_', ' ')}: {n:,}" for badge, n in found.badges.items()]
     if len(found.issues):
-        parts += ["", "Rejected:", _table(found.issues[["row", "reason"]])]
+        reasons = found.issues[["row", "reason"]].assign(reason=[_as_options(each) for each in found.issues["reason"]])
+        parts += ["", "Rejected:", _table(reasons)]
     return Report(content, "\n".join(parts))
 
 
@@ -566,7 +592,7 @@ def _moment(info: RunInfo, text: str) -> int:
         kind = "a time such as 2025-07-04T12:00:00Z" if info.is_log else "the number of a task"
         raise RefusedError(f"--at must be {kind}, not {text!r}") from None
     at = at.tz_localize("UTC") if at.tzinfo is None else at
-    return int(at.value) // 1000
+    return microseconds(at)
 
 
 def _at(info: RunInfo, stored: int) -> int | pd.Timestamp:
@@ -989,6 +1015,43 @@ def _pairs(settings: Sequence[str], option: str) -> dict[str, str]:
     return pairs
 
 
+def _meanings(text: str) -> dict[str, bool | None]:
+    """Read what words of outcomes mean, as in ``pass=1,fail=0,skipped=``."""
+    meanings: dict[str, bool | None] = {}
+    for part in next(csv.reader([text], skipinitialspace=True), []):
+        word, equals, meaning = part.rpartition("=")
+        if not equals or not word.strip() or meaning.strip() not in ("", "0", "1"):
+            raise RefusedError(f"--outcomes has {part!r} where WORD=1, WORD=0 or WORD= is expected")
+        meanings[word.strip()] = {"1": True, "0": False}.get(meaning.strip())
+    return meanings
+
+
+@contextmanager
+def _in_options() -> Iterator[None]:
+    """Tell what to do about a log in the options of this command, where the page has its boxes."""
+    try:
+        yield
+    except ImportRefused as refusal:
+        raise RefusedError(_as_options(str(refusal))) from None
+
+
+def _as_options(words: str) -> str:
+    for said, option in _OPTIONS:
+        words = re.sub(said, option, words)
+    return words
+
+
+#: How a refusal of a log says what to do -> how the command line does it.
+_OPTIONS = (
+    (r"as in (?=\w+=\S)", "as in --map "),
+    (r"\(ignore ", "(--ignore "),
+    (r"as in outcomes ", "as in --outcomes="),
+    (r"a key template such as ", "--key-template "),
+    (r"The template file shows every field\.", "'import --template' prints a log with the usual fields."),
+    (r"the order of the file can stand for time", "--order file takes the order of the file for it"),
+)
+
+
 def _numbers(settings: Sequence[str], option: str) -> dict[str, float]:
     numbers = {}
     for name, value in _pairs(settings, option).items():
@@ -1152,10 +1215,17 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("run", metavar="RUN")
 
     sub = add("import", _import, "Import a log of evidence, or an exported run.")
-    sub.add_argument("file", type=Path, metavar="FILE")
+    sub.add_argument("file", type=Path, metavar="FILE", nargs="?")
+    sub.add_argument("--template", action="store_true", help="print a small log with the usual columns, to fill in")
     sub.add_argument("--format", default="auto", choices=("auto", *IMPORTERS), help="default: found by the content")
     sub.add_argument("--map", metavar="key=COL,value=COL", help="columns whose names do not say what they hold")
     sub.add_argument("--key-template", metavar="TEXT", help="makes the key of several columns, as in {user}/{slot}")
+    how = "what words of the outcome column mean: 1 supports, 0 refutes, empty asserts"
+    sub.add_argument("--outcomes", metavar="pass=1,fail=0", default="", help=how)
+    how = "leave a column out on purpose that seems to change what a row means (may be given again)"
+    sub.add_argument("--ignore", metavar="COLUMN", action="append", default=[], help=how)
+    how = "what orders the rows: their times, or where there are none, the file"
+    sub.add_argument("--order", choices=ORDERS, default="time", help=how)
     sub.add_argument("--preset", choices=tuple(PRESETS), default="default", help="thresholds (default: default)")
     _add_settings(sub)
     sub.add_argument("--tz", default="UTC", help="zone of times without an offset (default UTC)")

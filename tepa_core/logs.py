@@ -7,12 +7,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from tepa_core.experiment import Progress
-from tepa_core.importers import ColumnMapping, EvidenceLog, ImportRefused, Table, apply, open_log
+from tepa_core.importers import ColumnMapping, EvidenceLog, ImportRefused, Table, apply, open_log, suggest
 from tepa_core.isolated import ReadingFailed, isolated
 from tepa_core.lifecycle import PRESETS, Thresholds
 from tepa_core.limits import Limits
@@ -44,6 +43,8 @@ class ImportReport:
         Precedents by state; deprecated ones count as active.
     elapsed
         Seconds from opening the file to the committed run.
+    mapping, unused
+        What the columns were taken for, and those that mean nothing here.
     """
 
     run_id: str
@@ -56,6 +57,8 @@ class ImportReport:
     precedents: int
     states: Mapping[str, int]
     elapsed: float
+    mapping: ColumnMapping
+    unused: tuple[str, ...]
 
 
 def preview(
@@ -171,7 +174,7 @@ def import_log(
         source=known,
         digest=log.digest,
         format=log.format,
-        mapping=_described(meaning),
+        mapping=meaning.described(),
         evidence=log.evidence,
         issues=log.issues,
         read=log.read,
@@ -195,18 +198,16 @@ def import_log(
         sum(states.values()),
         states,
         elapsed,
+        log.mapping,
+        log.unused,
     )
 
 
 def _resolved(table: Table, mapping: ColumnMapping | None, tz: str | None, guess: bool) -> ColumnMapping:
     chosen = mapping or ColumnMapping(())
     if guess:
-        chosen = ColumnMapping.suggest(table.columns).updated(chosen)
+        chosen = suggest(table).updated(chosen)
     return chosen if tz is None else dataclasses.replace(chosen, tz=tz)
-
-
-def _described(mapping: ColumnMapping) -> dict[str, Any]:
-    return {"columns": dict(mapping.columns), "key_template": mapping.key_template, "tz": mapping.tz}
 
 
 def _silent(fraction: float, sentence: str) -> None:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from tepa_core.ui import import_steps
+from tepa_core.ui import import_meaning, import_steps
 
 import_steps.show_report()
 st.markdown("Drop a log of what was said, by whom and when. You see how it is read before anything is loaded.")
@@ -16,7 +16,7 @@ st.subheader("What its columns mean", anchor=False)
 table = import_steps.read(source)
 if table is None:
     st.stop()
-mapping = import_steps.choose_meaning(source, table)
+mapping = import_meaning.choose_meaning(source.token, table)
 if mapping is None:
     st.stop()
 

@@ -1,6 +1,8 @@
 """From a file of evidence to canonical rows and issues: formats, detection and the mapping of columns."""
 
-from tepa_core.importers.base import Importer, ImportRefused, Issue, Table, canonical
+from tepa_core.importers.base import Importer, ImportRefused, Issue, Table
+from tepa_core.importers.columns import ORDERS, asked_about
+from tepa_core.importers.identity import canonical
 from tepa_core.importers.mapping import (
     FIELDS,
     REQUIRED,
@@ -9,12 +11,16 @@ from tepa_core.importers.mapping import (
     EvidenceLog,
     apply,
     issues_csv,
+    suggest,
+    unknown_outcomes,
 )
+from tepa_core.importers.outcomes import offered
 from tepa_core.importers.registry import IMPORTERS, detect, open_log
 
 __all__ = [
     "FIELDS",
     "IMPORTERS",
+    "ORDERS",
     "REQUIRED",
     "TEMPLATE_CSV",
     "ColumnMapping",
@@ -24,8 +30,12 @@ __all__ = [
     "Issue",
     "Table",
     "apply",
+    "asked_about",
     "canonical",
     "detect",
     "issues_csv",
+    "offered",
     "open_log",
+    "suggest",
+    "unknown_outcomes",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ __all__ = [
     "Issue",
     "Measure",
     "Table",
-    "canonical",
     "check_names",
     "clipped",
     "digest",
@@ -99,12 +97,15 @@ class Table:
         The records which could not be read, in file order.
     digest : str
         SHA-256 of the bytes of the file, in hexadecimal.
+    inside : str or None
+        Name of the array inside an object that holds the records; None where they are the file.
     """
 
     format: str
     frame: pd.DataFrame
     issues: tuple[Issue, ...]
     digest: str
+    inside: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -158,25 +159,6 @@ class Measure:
             raise self._limits.refuse("The file has too many records", "rows")
         if self._text > self._limits.text_mb * 1_000_000:
             raise self._limits.refuse("The file has too much text", "text_mb")
-
-
-def canonical(text: str) -> str:
-    """Give the form under which two spellings of a key or value are one.
-
-    Unicode's canonical caseless form, composed (NFC), without outer white space and with inner white space as one
-    blank. Digits and punctuation are left alone, so ``007`` is not ``7``.
-
-    Examples
-    --------
-    >>> canonical(" Window ") == canonical("window")
-    True
-    >>> canonical("ASR1603") == canonical("ASR1605")
-    False
-    """
-    if not text.isascii():
-        # Case folding first, decomposed on both sides, is what Unicode (D145) defines as caseless equality.
-        text = unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
-    return " ".join(text.casefold().split())
 
 
 def clipped(text: str, limit: int = _RAW_LIMIT) -> str:

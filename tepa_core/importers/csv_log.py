@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,16 +32,20 @@ from tepa_core.limits import USUAL, Limits
 
 __all__ = ["CsvLog"]
 
-_DELIMITERS = (",", ";", "\t")
+_DELIMITERS = (",", ";", "\t", "|")
+#: First line of a file that names its delimiter for spreadsheets.
+_NAMED = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class CsvLog:
-    """Reads comma, semicolon or tab separated text in UTF-8, with or without byte order mark.
+    """Reads comma, semicolon, tab or bar separated text in UTF-8, with or without byte order mark.
 
     An unquoted empty cell is missing and a quoted one (``""``) is the empty text. Quoted cells may span lines. A row
-    whose number of cells differs from the header becomes an issue and the rest is read.
+    whose number of cells differs from the header becomes an issue and the rest is read; so does one with text behind a
+    closing quote, such as a quote that is escaped with a backslash. Above the header, lines that begin with ``#`` and a
+    line such as ``sep=;`` are passed over.
     """
 
     name: str = "csv"
@@ -74,6 +80,7 @@ class _Layout:
     body: int  # byte offset of the first record below the header
     starts: NDArray[np.int64]  # (records,) physical line on which each record below the header begins
     longest: int  # bytes of the longest record
+    broken: tuple[tuple[int, int, int], ...]  # line, begin and end in bytes of records with text behind a quote
 
 
 def _layout(path: Path, limits: Limits) -> _Layout:
@@ -88,6 +95,8 @@ def _layout(path: Path, limits: Limits) -> _Layout:
     starts: list[int] = []
     measure = Measure(limits)
     most = record_bytes(limits)
+    broken: list[tuple[int, int, int]] = []
+    preferred = ""
     # Latin-1 maps every byte to one character, so positions are bytes and no UTF-8 sequence looks like a delimiter.
     with path.open(encoding="latin-1", newline="") as lines:
         if lines.read(len(_BOM)).encode("latin-1") == _BOM:
@@ -98,8 +107,14 @@ def _layout(path: Path, limits: Limits) -> _Layout:
             blank = not inside and not line.rstrip("\r\n")
             if not inside:
                 begun, begins_at = number, offset
+            above = not delimiter and not inside
+            named = _NAMED.fullmatch(line) if above else None
+            if named or (above and line.startswith("#")):
+                preferred = named[1] if named else preferred
+                offset += len(line)
+                continue
             if not blank and not delimiter:
-                delimiter = max(_DELIMITERS, key=lambda mark: _outside_quotes(line, mark))
+                delimiter = preferred or max(_DELIMITERS, key=lambda mark: _outside_quotes(line, mark))
             offset += len(line)
             if offset - begins_at > most:
                 # One record over many lines, none of which is too long by itself.
@@ -110,7 +125,13 @@ def _layout(path: Path, limits: Limits) -> _Layout:
                 )
             if blank:
                 continue
-            inside = _ends_inside_quotes(line, delimiter, inside)
+            ends_inside = _ends_inside_quotes(line, delimiter, inside)
+            if ends_inside is None and body != 0:
+                # Where such a record ends nobody knows: its line is left out, and the next one is looked at anew.
+                broken.append((begun, begins_at, offset))
+                inside = False
+                continue
+            inside = bool(ends_inside)
             if body == 0:
                 header += line
                 body = 0 if inside else offset
@@ -125,17 +146,32 @@ def _layout(path: Path, limits: Limits) -> _Layout:
         )
     if not header:
         raise ImportRefused("The file holds only blank lines. Choose a file with a header and one entry per line.")
+    if not starts and broken:
+        raise ImportRefused(f"No row of the file can be read; on line {broken[0][0]}, {_BROKEN}.")
     if not starts:
         raise ImportRefused("The file has a header but no rows below it, so there is nothing to load.")
-    return _Layout(_names(header, delimiter), delimiter, body, np.asarray(starts, dtype=np.int64), longest)
+    lines_of = np.asarray(starts, dtype=np.int64)
+    return _Layout(_names(header, delimiter), delimiter, body, lines_of, longest, tuple(broken))
+
+
+_BROKEN = (
+    "text follows a closing quote, so where the cell ends is a guess. A quote inside a cell is written twice, not with "
+    "a backslash"
+)
 
 
 def _outside_quotes(line: str, mark: str) -> int:
     return sum(part.count(mark) for part in line.split('"')[::2])
 
 
-def _ends_inside_quotes(line: str, delimiter: str, inside: bool) -> bool:
-    """Follow the quotes of one physical line; a quote opens a cell only at the very start of the cell."""
+def _ends_inside_quotes(line: str, delimiter: str, inside: bool) -> bool | None:
+    """Follow the quotes of one physical line; a quote opens a cell only at the very start of the cell.
+
+    Returns
+    -------
+    bool or None
+        Whether the line ends inside a quoted cell; None when text follows a closing quote.
+    """
     if '"' not in line:
         return inside
     at = 0
@@ -156,6 +192,8 @@ def _ends_inside_quotes(line: str, delimiter: str, inside: bool) -> bool:
                 at += 1
             else:
                 inside = False
+                if line[at : at + 1] not in (delimiter, "\r", "\n", ""):
+                    return None
                 at = line.find(delimiter, at) + 1
                 if at == 0:
                     return False
@@ -173,11 +211,16 @@ def _names(header: str, delimiter: str) -> tuple[str, ...]:
 
 
 class _Ended(io.RawIOBase):
-    """The rest of a file with one more line end: without it the reader takes a missing last cell for an empty text."""
+    """The rest of a file without some stretches of it, and with one more line end.
 
-    def __init__(self, file: BinaryIO) -> None:
+    Without the line end the reader takes a missing last cell for an empty text.
+    """
+
+    def __init__(self, file: BinaryIO, left_out: Sequence[tuple[int, int]]) -> None:
         super().__init__()
-        self._parts = [file, io.BytesIO(b"\n")]
+        self._file = file
+        self._left_out = list(left_out)
+        self._ended = False
 
     def readable(self) -> bool:
         """Say that it can be read."""
@@ -186,13 +229,16 @@ class _Ended(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer from the file, then from the line end."""
         view = memoryview(buffer)
-        while self._parts:
-            piece = self._parts[0].read(len(view))
-            if piece:
-                view[: len(piece)] = piece
-                return len(piece)
-            del self._parts[0]
-        return 0
+        if self._left_out and self._file.tell() == self._left_out[0][0]:
+            self._file.seek(self._left_out.pop(0)[1])
+            return self.readinto(buffer)
+        most = min(len(view), self._left_out[0][0] - self._file.tell()) if self._left_out else len(view)
+        piece = self._file.read(most)
+        if not piece and not self._ended:
+            self._ended = True
+            piece = b"\n"
+        view[: len(piece)] = piece
+        return len(piece)
 
 
 def _cells(path: Path, layout: _Layout) -> tuple[pd.DataFrame, tuple[Issue, ...]]:
@@ -210,7 +256,7 @@ def _cells(path: Path, layout: _Layout) -> tuple[pd.DataFrame, tuple[Issue, ...]
     with path.open("rb") as file:
         file.seek(layout.body)
         cells = pacsv.read_csv(
-            _Ended(file),
+            _Ended(file, [(begin, end) for _, begin, end in layout.broken]),
             # One thread: only then does the reader number the rows it hands to the callback.
             read_options=pacsv.ReadOptions(
                 column_names=list(layout.names), use_threads=False, block_size=max(4 * 1024 * 1024, 2 * layout.longest)
@@ -225,6 +271,10 @@ def _cells(path: Path, layout: _Layout) -> tuple[pd.DataFrame, tuple[Issue, ...]
                 null_values=[""],
             ),
         )
+    with path.open("rb") as file:
+        for line, begin, end in layout.broken:
+            file.seek(begin)
+            issues.append(Issue(line, _BROKEN, clipped(file.read(min(end - begin, 8000)).decode(errors="replace"))))
     frame = pd.DataFrame({name: pd.Series(cells.column(name).to_numpy(), dtype=object) for name in layout.names})
     frame[ROW] = layout.starts[kept]
     return frame, tuple(issues)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections import Counter
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from tepa_core.importers.base import ROW, ImportRefused, Issue, Measure, Table, check_names, clipped, quoted, scan_text
+from tepa_core.inert import one_line
 from tepa_core.limits import USUAL, Limits
 
 __all__ = ["JsonArrayLog", "JsonlLog"]
@@ -44,9 +46,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Unreadable:
     return record
 
 
+def _constant(word: str) -> _Literal | None:
+    """Read what JSON has no word for and programs write all the same: not a number is missing."""
+    return None if word == "NaN" else _Literal(word)
+
+
 def _decoder() -> json.JSONDecoder:
     return json.JSONDecoder(
-        parse_float=_Literal, parse_int=_Literal, parse_constant=_Literal, object_pairs_hook=_object
+        parse_float=_Literal, parse_int=_Literal, parse_constant=_constant, object_pairs_hook=_object
     )
 
 
@@ -104,6 +111,8 @@ class JsonlLog:
     def sniff(self, path: Path, head: bytes) -> bool:
         """Accept text which begins with ``{``, or a file named .jsonl in which some line does."""
         text = head.removeprefix(_BOM)
+        if _is_one_object(text):
+            return False
         if path.suffix.lower() in self.extensions:
             return any(line.lstrip().startswith(b"{") for line in text.splitlines())
         return text.lstrip().startswith(b"{")
@@ -114,25 +123,86 @@ class JsonlLog:
         return _table(self.name, _lines(path), digest, limits)
 
 
+def _is_one_object(text: bytes) -> bool:
+    """Say whether a file begins as one object over several lines, rather than one object a line."""
+    first = text.lstrip().split(b"\n", 1)[0].decode(errors="replace").rstrip()
+    if not first.startswith("{"):
+        return False
+    try:
+        _decoder().raw_decode(first)
+    except json.JSONDecodeError as error:
+        # What ends in the middle goes on below; anything else is one line that is broken.
+        return error.pos >= len(first) - 1 or first in ("{", "{}")
+    except RecursionError:
+        return False
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class JsonArrayLog:
     """Reads one JSON array of objects, with cells as in :class:`JsonlLog`.
 
-    Elements which are not objects become issues. Broken JSON spoils the array, so such a file is refused.
+    Elements which are not objects become issues. Broken JSON spoils the array, so such a file is refused. Where the
+    file is an object, the one array of objects inside it is taken and named; an object without one is one record.
     """
 
     name: str = "json"
     extensions: tuple[str, ...] = (".json",)
 
     def sniff(self, path: Path, head: bytes) -> bool:
-        """Accept text which begins with ``[`` and then ``{`` or ``]``."""
+        """Accept text which begins with ``[`` and then ``{`` or ``]``, or with an object over several lines."""
         text = head.removeprefix(_BOM).lstrip()
-        return text.startswith(b"[") and text[1:].lstrip()[:1] in (b"{", b"]")
+        return (text.startswith(b"[") and text[1:].lstrip()[:1] in (b"{", b"]")) or _is_one_object(text)
 
     def read(self, path: Path, limits: Limits = USUAL) -> Table:
         """Read the file. Raises ImportRefused when the array is broken, empty, or holds no object."""
         digest = scan_text(path, whole=True, limits=limits)
-        return _table(self.name, _elements(path.read_text(encoding="utf-8-sig")), digest, limits)
+        text = path.read_text(encoding="utf-8-sig")
+        if text.lstrip().startswith("{"):
+            inside, records = _inside(text)
+            return dataclasses.replace(_table(self.name, iter(records), digest, limits), inside=inside)
+        return _table(self.name, _elements(text), digest, limits)
+
+
+def _inside(text: str) -> tuple[str | None, list[_Record]]:
+    """Find the records of a file that is one object: its one array of objects, wherever that stands, or itself."""
+    try:
+        whole = _decoder().decode(text)
+    except json.JSONDecodeError as error:
+        raise ImportRefused(
+            f"The JSON object is broken on line {error.lineno}: {error.msg}. Repair it there, or write one object per "
+            "line (JSONL), where a broken line costs only itself."
+        ) from None
+    except RecursionError:
+        raise ImportRefused("The JSON object is nested too deeply to be a log.") from None
+    found = dict(_arrays(whole, "", 4))
+    if len(found) > 1:
+        raise ImportRefused(
+            f"The file is one object with several arrays in it: {', '.join(one_line(name, 60) for name in found)}. "
+            "Write the one that is the log into a file of its own."
+        )
+    for name, records in found.items():
+        return name, [(number, _compact_or_nothing(each), each) for number, each in enumerate(records, start=1)]
+    return None, [(1, clipped(text), whole)]
+
+
+def _arrays(node: Any, place: str, levels: int) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the arrays of objects in an object, by the names that lead to them."""
+    if not isinstance(node, dict) or levels == 0:
+        return
+    for name, part in node.items():
+        here = f"{place}.{name}" if place else name
+        if isinstance(part, list) and part and all(isinstance(each, dict) for each in part):
+            yield here, part
+        else:
+            yield from _arrays(part, here, levels - 1)
+
+
+def _compact_or_nothing(node: Any) -> str:
+    try:
+        return _compact(node)
+    except (ValueError, RecursionError):
+        return ""
 
 
 _Record = tuple[int, str, Any]
@@ -152,10 +222,27 @@ def _lines(path: Path) -> Iterator[_Record]:
             except UnicodeDecodeError:
                 node = _Unreadable("the line is not UTF-8 text")
             except json.JSONDecodeError as error:
-                node = _Unreadable(f"not valid JSON: {error.msg} at character {error.colno}")
+                node = _Unreadable(_in_plain_words(raw.decode(), error))
             except RecursionError:
                 node = _Unreadable("the record is nested too deeply")
             yield number, raw.decode(errors="replace"), node
+
+
+def _in_plain_words(line: str, error: json.JSONDecodeError) -> str:
+    """Say what is wrong with a line that is no JSON value, for the two ways in which it usually is none."""
+    try:
+        _, end = _decoder().raw_decode(line)
+    except (json.JSONDecodeError, RecursionError):
+        return f"not valid JSON: {error.msg} at character {error.colno}"
+    rest = line[end:].strip()
+    if rest == ",":
+        return (
+            "a comma follows the object, as inside an array: remove the commas at the ends of the lines, or put the "
+            "whole into brackets [ ]"
+        )
+    if rest.startswith("{"):
+        return "two objects stand on one line: put each on a line of its own"
+    return f"not valid JSON: something follows the object at character {end + 1}"
 
 
 def _elements(text: str) -> Iterator[_Record]:

@@ -1,23 +1,31 @@
-"""What the columns of a file mean, and the canonical evidence rows that follow."""
+"""The canonical evidence rows that follow from a file and the meaning of its columns."""
 
 from __future__ import annotations
 
-import csv
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
-from string import Formatter
+from datetime import UTC, datetime, tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tepa_core.csvsafe import to_safe_csv
-from tepa_core.importers.base import ROW, ImportRefused, Issue, Table, canonical, clipped, quoted
+from tepa_core.importers.base import ROW, ImportRefused, Issue, Table, clipped, quoted
+from tepa_core.importers.columns import (
+    FIELDS,
+    REQUIRED,
+    TEMPLATE_CSV,
+    ColumnMapping,
+    asked_about,
+    template_parts,
+    zone_of,
+)
+from tepa_core.importers.identity import canonical, cleaned, skeleton
+from tepa_core.importers.outcomes import known, offered
+from tepa_core.importers.times import NOT_A_TIME, Instant, instant
 from tepa_core.inert import one_line
 from tepa_core.limits import USUAL, Limits
 
@@ -29,169 +37,21 @@ __all__ = [
     "EvidenceLog",
     "apply",
     "issues_csv",
+    "suggest",
+    "unknown_outcomes",
 ]
 
-FIELDS = ("ts", "user", "key", "value", "outcome", "text", "phase", "actor", "source_ref", "ingested_at")
-REQUIRED = ("ts", "key", "value")
-
-TEMPLATE_CSV = """\
-ts,user,key,value,outcome,text,phase,actor,source_ref,ingested_at
-2026-03-02T09:15:00Z,u1,seat,window,1,I always take the window seat.,stable,planner,msg-101,2026-03-02T09:15:02Z
-2026-03-09T18:40:00+01:00,u1,seat,aisle,,Aisle from now on: my knee hurts.,reversal,planner,msg-148,2026-03-09T17:40:03Z
-2026-03-10T07:05:00Z,u1,seat,window,0,"No, not the window again.",reversal,planner,msg-152,2026-03-10T07:05:01Z
-2026-03-11T12:00:00Z,u2,coffee,without milk,success,"Black coffee, as usual.",stable,barista,msg-160,
-"""
-"""A small file with every field; a person can fill it in instead of mapping columns."""
-
-_SYNONYMS: Mapping[str, tuple[str, ...]] = {
-    "ts": ("timestamp", "time", "datetime", "date", "event_time", "occurred_at", "valid_from", "created_at"),
-    "user": ("user_id", "subject", "subject_id", "customer", "customer_id"),
-    "key": ("conflict_key", "slot", "attribute", "field", "preference"),
-    "value": ("val", "answer"),
-    "outcome": ("success", "reward", "supports"),
-    "text": ("message", "sentence", "quote", "evidence", "source"),
-    "phase": (),
-    "actor": ("agent", "author"),
-    "source_ref": ("ref", "message_id", "id"),
-    "ingested_at": ("arrival", "received_at", "loaded_at", "recorded_at"),
-}
-
-_OUTCOMES: Mapping[str, bool] = {
-    "1": True,
-    "true": True,
-    "yes": True,
-    "success": True,
-    "support": True,
-    "0": False,
-    "false": False,
-    "no": False,
-    "failure": False,
-    "refute": False,
-}
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_NOT_A_TIME = np.iinfo(np.int64).min
 _DAY = 24 * 60 * 60 * 1_000_000
+_SECOND = 1_000_000
 
-_EPOCH_SECONDS = re.compile(r"([0-9]{10})(?:\.([0-9]+))?")
-_EPOCH_MILLISECONDS = re.compile(r"[0-9]{13}")
-_ISO_SHAPE = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}([T ].*)?", re.IGNORECASE)
+#: Cells of a column of deletions or ends that say nothing.
+_EMPTY = frozenset({"", "0", "0.0", "false", "no", "n", "f", "none", "null", "nan"})
 
-
-def _plain(name: str) -> str:
-    """Spell a column name without case, blanks, dashes and underscores: createdAt, Created At and created_at agree."""
-    return re.sub(r"[\s_-]+", "", name).casefold()
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnMapping:
-    """Which column of a file holds which field.
-
-    Attributes
-    ----------
-    columns : tuple of (field, column)
-        Fields are those of ``FIELDS``, each at most once.
-    key_template : str or None
-        Makes the key from several columns, as in ``{user}/{slot}``; the names are columns of the file. When given, it
-        is used instead of a key column.
-    tz : str
-        IANA name of the zone in which times without an offset are read.
-
-    Raises
-    ------
-    ImportRefused
-        On an unknown field, a field named twice, an unknown zone, or a template with anything but plain column names.
-    """
-
-    columns: tuple[tuple[str, str], ...]
-    key_template: str | None = None
-    tz: str = "UTC"
-
-    def __post_init__(self) -> None:
-        fields = [field for field, _ in self.columns]
-        unknown = [field for field in fields if field not in FIELDS]
-        if unknown:
-            raise ImportRefused(f"There is no field named {_listed(unknown)}. The fields are: {', '.join(FIELDS)}.")
-        if len(set(fields)) < len(fields):
-            twice = next(field for field in fields if fields.count(field) > 1)
-            raise ImportRefused(f"The field {twice} is mapped twice. Name one column for it.")
-        if self.key_template is not None and not any(name for _, name in _template(self.key_template)):
-            raise ImportRefused(
-                f"The key template {quoted(self.key_template)} names no column, so every row would get the same "
-                "key. Write for example {user}/{slot}."
-            )
-        _zone(self.tz)
-
-    @classmethod
-    def of(cls, columns: Mapping[str, str], *, key_template: str | None = None, tz: str = "UTC") -> ColumnMapping:
-        """Build a mapping from a dictionary field -> column."""
-        return cls(tuple(columns.items()), key_template, tz)
-
-    @classmethod
-    def suggest(cls, columns: Sequence[str]) -> ColumnMapping:
-        """Guess the mapping from the usual names of columns, without regard to case, blanks, dashes and underscores.
-
-        A column named as the field wins over a synonym, and no column is used twice.
-
-        Examples
-        --------
-        >>> ColumnMapping.suggest(["Timestamp", "user_id", "slot", "value"]).columns
-        (('ts', 'Timestamp'), ('user', 'user_id'), ('key', 'slot'), ('value', 'value'))
-        """
-        free = dict.fromkeys(columns)
-        found: dict[str, str] = {}
-        for field in FIELDS:
-            same = [name for name in free if _plain(name) == _plain(field)]
-            if same:
-                found[field] = field if field in same else same[0]
-                del free[found[field]]
-        for field in FIELDS:
-            for synonym in _SYNONYMS[field] if field not in found else ():
-                column = next((name for name in free if _plain(name) == _plain(synonym)), None)
-                if column is not None:
-                    found[field] = column
-                    del free[column]
-                    break
-        return cls(tuple((field, found[field]) for field in FIELDS if field in found))
-
-    @classmethod
-    def parse(cls, text: str, *, key_template: str | None = None, tz: str = "UTC") -> ColumnMapping:
-        """Read ``key=COLUMN,value=COLUMN``; a pair whose column name has a comma stands in double quotes.
-
-        Examples
-        --------
-        >>> ColumnMapping.parse('key=slot,"value=answer, final"').columns
-        (('key', 'slot'), ('value', 'answer, final'))
-        """
-        pairs = []
-        for part in next(csv.reader([text], skipinitialspace=True), []):
-            field, equals, column = part.partition("=")
-            if not (equals and field.strip() and column.strip()):
-                raise ImportRefused(
-                    f"The mapping has {quoted(part)} where FIELD=COLUMN is expected, as in key=slot,value=answer."
-                )
-            pairs.append((field.strip(), column.strip()))
-        return cls(tuple(pairs), key_template, tz)
-
-    def updated(self, other: ColumnMapping) -> ColumnMapping:
-        """Overlay `other`: its columns, its template when it has one, and its zone; a column it takes is freed here."""
-        taken = {column for _, column in other.columns}
-        merged = {field: column for field, column in self.columns if column not in taken} | dict(other.columns)
-        return ColumnMapping(tuple(merged.items()), other.key_template or self.key_template, other.tz)
-
-    def column(self, field: str) -> str | None:
-        """Name the column of a field, or None."""
-        return dict(self.columns).get(field)
-
-    def missing(self, columns: Sequence[str]) -> list[str]:
-        """List the required fields for which a file with these columns has nothing."""
-        lacking = [field for field in REQUIRED if self.column(field) not in columns]
-        if self.key_template is not None and "key" in lacking:
-            lacking.remove("key")
-        return lacking
+#: Words of the event column: what a row does to a memory.
+_ASSERTS = frozenset(
+    {"add", "added", "create", "created", "insert", "update", "updated", "upsert", "set", "none", "noop"}
+)
+_DELETES = frozenset({"delete", "deleted", "remove", "removed", "expire", "expired", "invalidate", "invalidated"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,10 +72,21 @@ class EvidenceLog:
         ``row`` (int64), ``reason`` and ``raw`` of every rejected record, by row.
     badges : dict of str to int
         How many loaded rows have a peculiarity; only those above zero. ``missing_user``: no user. ``naive_time``: a
-        time without offset, read in the mapping's zone. ``tied_time``: another row of the same subject, key and time
-        has another value, so file order decides. ``late_arrival``: arrived more than a day after the event.
+        time without offset, read in the mapping's zone. ``partial_time``: a month or year alone, which stands for its
+        first day. ``finer_time``: written finer than microseconds, and cut. ``time_from_order``: no time; the order of
+        the file stands for it. ``tied_time``: another row of the same subject, key and time has another value or the
+        opposite outcome, so file order decides. ``late_arrival``: arrived more than a day after the event.
+        ``deletion``: the row says that the memory was deleted, so it refutes the value. ``end_of_validity``: the value
+        ceased to hold, which is evidence against it at that time. ``end_ahead``: it will cease to hold, later than now.
+        ``repeated_source``: says again what another row of the same source says; counted once. ``lookalike``: looks
+        like another value, key or user of the log and is not merged with it.
     read, loaded, rejected : int
-        Records; ``read == loaded + rejected``.
+        Records; ``read == loaded + rejected``. A record gives one item of evidence, none when it repeats another, two
+        when it says that its value ended.
+    mapping : ColumnMapping
+        As it was taken.
+    unused : tuple of str
+        Columns of the file that mean nothing here.
     digest : str
         SHA-256 of the file's bytes, in hexadecimal.
     """
@@ -228,6 +99,8 @@ class EvidenceLog:
     loaded: int
     rejected: int
     digest: str
+    mapping: ColumnMapping
+    unused: tuple[str, ...]
 
 
 _Cells = NDArray[np.object_]
@@ -235,7 +108,27 @@ _Flags = NDArray[np.bool_]
 _Micros = NDArray[np.int64]
 
 
-def apply(table: Table, mapping: ColumnMapping, limits: Limits = USUAL) -> EvidenceLog:
+def suggest(table: Table) -> ColumnMapping:
+    """Guess what the columns of a file mean: by their usual names, and for events by their words too."""
+    guess = ColumnMapping.suggest(table.columns)
+    column = guess.column("event")
+    if column is not None:
+        words = {text.strip().casefold() for text in _distinct(table.frame[column].to_numpy(dtype=object))[1]}
+        if not words <= _ASSERTS | _DELETES | {""}:
+            return guess.without("event")
+    return guess
+
+
+def unknown_outcomes(table: Table, mapping: ColumnMapping) -> list[str]:
+    """List the words of the outcome column that nothing is known of, in order of their first row."""
+    column = mapping.column("outcome")
+    if column is None:
+        return []
+    words = [text.strip() for text in _distinct(table.frame[column].to_numpy(dtype=object))[1]]
+    return list(dict.fromkeys(word for word in words if word and known(word) is None))
+
+
+def apply(table: Table, mapping: ColumnMapping, limits: Limits = USUAL, now: datetime | None = None) -> EvidenceLog:
     """Turn the rows of a file into canonical evidence.
 
     A row without a time, key or value, with a time that does not exist, or with an outcome that is neither yes nor no
@@ -249,6 +142,8 @@ def apply(table: Table, mapping: ColumnMapping, limits: Limits = USUAL) -> Evide
         What its columns mean.
     limits : Limits
         A row with a longer user, key, value, phase, actor, source or text than these is rejected.
+    now : datetime, optional
+        What ends later than this has not ended; by default the present.
 
     Returns
     -------
@@ -258,71 +153,141 @@ def apply(table: Table, mapping: ColumnMapping, limits: Limits = USUAL) -> Evide
     Raises
     ------
     ImportRefused
-        A required field has no column, or the mapping names columns which the file does not have.
+        A required field has no column, the mapping names columns which the file does not have, or a column that
+        changes what a row means is neither mapped nor left out on purpose.
     """
-    _check_columns(table.columns, mapping)
-    frame = table.frame
-    zone = _zone(mapping.tz)
-    reasons = _Reasons(len(frame))
-
-    def cells(field: str) -> _Cells | None:
-        column = mapping.column(field)
-        return None if column is None else frame[column].to_numpy(dtype=object)
-
-    def required(field: str) -> _Cells:
-        found = cells(field)
-        return _absent(len(frame)) if found is None else found
-
-    event, naive = _instants(required("ts"), zone, "time", reasons, needed=True)
-    key = _keys(frame, mapping, reasons)
-    value = required("value")
-    reasons.add(pd.isna(value), "the value is missing")
-    supports = _outcomes(cells("outcome"), len(frame), reasons)
-    arrival, arrival_naive = _instants(
-        cells("ingested_at"), zone, "arrival time", reasons, needed=False, rows=len(frame)
-    )
-    subject, unknown = _subjects(cells("user"), len(frame))
-
-    for field, cells_of in (("user", subject), ("key", key), ("value", value)):
-        _check_length(cells_of, field, limits.label, reasons)
-    for field in ("phase", "actor", "source_ref"):
-        _check_length(cells(field), field, limits.label, reasons)
-    _check_length(cells("text"), "text", limits.cell_mb * 1_000_000, reasons)
-
-    kept = ~reasons.rejected
-    evidence = pd.DataFrame({"seq": np.arange(kept.sum(), dtype=np.int64)})
-    evidence["source_row"] = frame[ROW].to_numpy(dtype=np.int64)[kept]
-    evidence["event_time"] = _utc(event[kept])
-    evidence["ingested_at"] = _utc(arrival[kept])
-    evidence["subject"] = _texts(subject[kept])
-    key_id = _canonical(key[kept])
-    evidence["key"] = _texts(_earliest_spelling(key[kept], key_id, event[kept]))
-    evidence["key_id"] = _texts(key_id)
-    evidence["value"] = _texts(value[kept])
-    evidence["value_id"] = _texts(_canonical(value[kept]))
-    evidence["supports"] = supports[kept]
-    for field in ("text", "phase", "actor", "source_ref"):
-        found = cells(field)
-        evidence[field] = _texts(_absent(len(evidence)) if found is None else found[kept])
-
-    late = (arrival != _NOT_A_TIME) & (arrival - np.where(arrival == _NOT_A_TIME, 0, event) > _DAY)
-    counts = {
-        "missing_user": unknown[kept].sum(),
-        "naive_time": (naive | arrival_naive)[kept].sum(),
-        "tied_time": _tied(evidence).sum(),
-        "late_arrival": late[kept].sum(),
-    }
-    issues = sorted([*table.issues, *_issues(table, reasons)], key=lambda issue: issue.row)
+    _check_columns(table, mapping)
+    rows = _Rows(table.frame, mapping, _Reasons(len(table.frame)))
+    evidence, counts = _evidence(rows, limits, now or datetime.now(UTC))
+    issues = sorted([*table.issues, *_issues(table, rows.reasons)], key=lambda issue: issue.row)
     return EvidenceLog(
         format=table.format,
         evidence=evidence,
         issues=_issue_frame(issues),
         badges={badge: int(count) for badge, count in counts.items() if count},
-        read=len(frame) + len(table.issues),
-        loaded=len(evidence),
+        read=len(table.frame) + len(table.issues),
+        loaded=int((~rows.reasons.rejected).sum()),
         rejected=len(issues),
         digest=table.digest,
+        mapping=mapping,
+        unused=tuple(mapping.unused(table.columns)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a file, with what their columns mean and why some are rejected."""
+
+    frame: pd.DataFrame
+    mapping: ColumnMapping
+    reasons: _Reasons
+
+    def cells(self, field: str) -> _Cells | None:
+        """Cells of a field, shape (rows,); None when no column holds it."""
+        column = self.mapping.column(field)
+        return None if column is None else self.frame[column].to_numpy(dtype=object)
+
+    def required(self, field: str) -> _Cells:
+        found = self.cells(field)
+        return _absent(len(self.frame)) if found is None else found
+
+
+def _evidence(rows: _Rows, limits: Limits, now: datetime) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the evidence and the counts of badges."""
+    size, reasons = len(rows.frame), rows.reasons
+    times = _times(rows)
+    key = _keys(rows.frame, rows.mapping, reasons)
+    value = rows.required("value")
+    reasons.add(pd.isna(value), "the value is missing")
+    supports = _outcomes(rows.cells("outcome"), size, reasons, dict(rows.mapping.outcomes))
+    deleted = _deleted(rows)
+    subject, unknown = _subjects(rows.cells("user"), size)
+    for field, cells in (("user", subject), ("key", key), ("value", value), ("text", rows.cells("text"))):
+        _check_length(cells, field, limits.cell_mb * 1_000_000 if field == "text" else limits.label, reasons)
+    for field in ("phase", "actor", "source_ref"):
+        _check_length(rows.cells(field), field, limits.label, reasons)
+
+    kept = ~reasons.rejected
+    evidence = pd.DataFrame({"seq": np.arange(kept.sum(), dtype=np.int64)})
+    evidence["source_row"] = rows.frame[ROW].to_numpy(dtype=np.int64)[kept]
+    evidence["event_time"] = _utc(times.event[kept])
+    evidence["ingested_at"] = _utc(times.arrival[kept])
+    evidence["subject"] = _texts(subject[kept])
+    key_id = _canonical(key[kept])
+    evidence["key"] = _texts(_earliest_spelling(key[kept], key_id, times.event[kept]))
+    evidence["key_id"] = _texts(key_id)
+    evidence["value"] = _texts(value[kept])
+    evidence["value_id"] = _texts(_canonical(value[kept]))
+    evidence["supports"] = supports[kept] & ~deleted[kept]
+    for field in ("text", "phase", "actor", "source_ref"):
+        found = rows.cells(field)
+        evidence[field] = _texts(_absent(len(evidence)) if found is None else found[kept])
+
+    ends = np.where(times.ends[kept] > _micros(now), NOT_A_TIME, times.ends[kept])
+    late = (times.arrival != NOT_A_TIME) & (
+        times.arrival - np.where(times.arrival == NOT_A_TIME, 0, times.event) > _DAY
+    )
+    repeated = _repeated(evidence)
+    counts = {
+        "missing_user": unknown[kept].sum(),
+        "naive_time": times.naive[kept].sum(),
+        "partial_time": times.partial[kept].sum(),
+        "finer_time": times.finer[kept].sum(),
+        "time_from_order": kept.sum() if rows.mapping.order == "file" else 0,
+        "late_arrival": late[kept].sum(),
+        "deletion": deleted[kept].sum(),
+        "end_of_validity": (ends != NOT_A_TIME).sum(),
+        "end_ahead": (times.ends[kept] != ends).sum(),
+        "repeated_source": repeated.sum(),
+        "lookalike": _lookalikes(evidence).sum(),
+    }
+    whole = _with_ends(evidence[~repeated], ends[~repeated])
+    return whole, counts | {"tied_time": _tied(whole).sum()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """Moments of rows in microseconds since 1970 UTC, `NOT_A_TIME` where there is none, each of shape (rows,)."""
+
+    event: _Micros
+    arrival: _Micros
+    ends: _Micros
+    naive: _Flags
+    partial: _Flags
+    finer: _Flags
+
+
+def _times(rows: _Rows) -> _Times:
+    size, zone = len(rows.frame), zone_of(rows.mapping.tz)
+
+    def read(field: str, what: str, *, needed: bool = False) -> _Read:
+        return _instants(rows.cells(field), zone, what, rows.reasons, needed=needed, rows=size)
+
+    if rows.mapping.order == "file":
+        event = _Read.none(size)
+        event.micros[:] = np.arange(size, dtype=np.int64) * _SECOND
+    else:
+        event = read("ts", "time", needed=True)
+    arrival, changed, ends = (
+        read("ingested_at", "arrival time"),
+        read("changed_at", "time of the change"),
+        read("ends_at", "time of the end"),
+    )
+    happened = np.where(changed.micros == NOT_A_TIME, event.micros, changed.micros)
+    rows.reasons.add(
+        (ends.micros != NOT_A_TIME) & (happened != NOT_A_TIME) & (ends.micros < happened), "it ends before it begins"
+    )
+    parts = (event, arrival, changed, ends)
+    return _Times(
+        happened,
+        arrival.micros,
+        ends.micros,
+        *(np.logical_or.reduce([getattr(part, name) for part in parts]) for name in ("naive", "partial", "finer")),
+    )
+
+
+def _micros(moment: datetime) -> int:
+    return int(moment.timestamp()) * _SECOND
 
 
 def issues_csv(issues: pd.DataFrame) -> str:
@@ -363,18 +328,16 @@ def _check_length(cells: _Cells | None, field: str, most: int, reasons: _Reasons
         reasons.add_by_text(codes, wrong)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(one_line(name, 60) for name in list(dict.fromkeys(names))[:10])
-
-
-def _check_columns(columns: tuple[str, ...], mapping: ColumnMapping) -> None:
+def _check_columns(table: Table, mapping: ColumnMapping) -> None:
+    columns = table.columns
     more = f" and {len(columns) - 40} more" if len(columns) > 40 else ""
     found = f"Columns found: {', '.join(one_line(name, 60) for name in columns[:40])}{more}."
     absent = [column for _, column in mapping.columns if column not in columns]
-    absent += [name for _, name in _template(mapping.key_template or "") if name and name not in columns]
+    absent += [name for _, name in template_parts(mapping.key_template or "") if name and name not in columns]
     if absent:
         raise ImportRefused(
-            f"The mapping names columns which the file does not have: {_listed(absent)}. {found} "
+            "The mapping names columns which the file does not have: "
+            f"{', '.join(one_line(name, 60) for name in dict.fromkeys(absent))}. {found} "
             "Correct the mapping or the key template."
         )
     lacking = mapping.missing(columns)
@@ -384,30 +347,16 @@ def _check_columns(columns: tuple[str, ...], mapping: ColumnMapping) -> None:
             f"{lacking[0]}=COLUMN, or make the key from several columns with a key template such as {{user}}/{{slot}}. "
             "The template file shows every field."
         )
-
-
-def _template(template: str) -> list[tuple[str, str | None]]:
-    """Split a key template into pairs of literal text and column name."""
-    plain = "Write plain column names in braces, as in {user}/{slot}."
-    try:
-        parts = list(Formatter().parse(template))
-    except ValueError as error:
-        raise ImportRefused(
-            f"The key template {quoted(template)} cannot be read ({clipped(one_line(error), 80)}). {plain}"
-        ) from None
-    for _, name, form, conversion in parts:
-        if name is not None and (not name.strip() or form or conversion or re.search(r"[.\[\]{}]", name)):
-            raise ImportRefused(f"The key template {quoted(template)} holds more than column names. {plain}")
-    return [(literal, name) for literal, name, _, _ in parts]
-
-
-def _zone(name: str) -> tzinfo:
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise ImportRefused(
-            f"There is no time zone {quoted(name)}. Use an IANA name such as UTC or America/Los_Angeles."
-        ) from None
+    unused = [column for column in mapping.unused(columns) if column not in mapping.ignored]
+    asked = asked_about(unused, user_known=mapping.column("user") is not None)
+    for column, field in asked.items():
+        told = {text.strip().casefold() for text in _distinct(table.frame[column].to_numpy(dtype=object))[1]} - _EMPTY
+        if len(told) > (1 if field == "user" else 0):
+            says = "whose memory a row is" if field == "user" else "that something ended or was deleted"
+            raise ImportRefused(
+                f"The column {quoted(column)} seems to say {says}, and nothing was said about it. Map it, as in "
+                f"{field}={one_line(column, 60)}, or leave it out on purpose (ignore {one_line(column, 60)})."
+            )
 
 
 def _absent(rows: int) -> _Cells:
@@ -433,16 +382,30 @@ def _canonical(cells: _Cells) -> _Cells:
     return np.array([canonical(text) for text in texts], dtype=object)[codes] if texts else cells
 
 
-def _instants(
-    stamps: _Cells | None, zone: tzinfo, what: str, reasons: _Reasons, *, needed: bool, rows: int = 0
-) -> tuple[_Micros, _Flags]:
-    """Read times as microseconds since 1970 UTC (or not-a-time), and flag those without an offset."""
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Times of one column as they were read."""
+
+    micros: _Micros
+    naive: _Flags
+    partial: _Flags
+    finer: _Flags
+
+    @classmethod
+    def none(cls, rows: int) -> _Read:
+        flags = np.zeros(rows, dtype=bool)
+        return cls(np.full(rows, NOT_A_TIME, dtype=np.int64), flags, flags.copy(), flags.copy())
+
+
+def _instants(stamps: _Cells | None, zone: tzinfo, what: str, reasons: _Reasons, *, needed: bool, rows: int) -> _Read:
+    """Read the times of a column."""
     if stamps is None:
-        return np.full(rows, _NOT_A_TIME, dtype=np.int64), np.zeros(rows, dtype=bool)
+        if needed:
+            reasons.add(np.ones(rows, dtype=bool), f"the {what} is missing")
+        return _Read.none(rows)
     codes, texts = _distinct(stamps)
     # One more place at the end: there the code -1 of a missing cell points.
-    micros = np.full(len(texts) + 1, _NOT_A_TIME, dtype=np.int64)
-    naive = np.zeros(len(texts) + 1, dtype=bool)
+    read = _Read.none(len(texts) + 1)
     blank = np.zeros(len(texts) + 1, dtype=bool)
     blank[-1] = True
     wrong: dict[int, str] = {}
@@ -451,58 +414,20 @@ def _instants(
             blank[code] = True
             continue
         try:
-            micros[code], naive[code] = _instant(text.strip(), zone)
+            found: Instant = instant(text.strip(), zone)
         except ValueError as error:
             wrong[code] = f"{what} {quoted(text)} {error}"
+        else:
+            read.micros[code] = found.micros
+            read.naive[code], read.partial[code], read.finer[code] = found.naive, found.partial, found.finer
     if needed:
         reasons.add(blank[codes], f"the {what} is missing")
     reasons.add_by_text(codes, wrong)
-    return micros[codes], naive[codes]
-
-
-def _instant(text: str, zone: tzinfo) -> tuple[int, bool]:
-    """Read one time; raises ValueError with the end of a sentence about it."""
-    try:
-        if text[10:11] not in ("T", " ", ""):
-            raise ValueError
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        seconds = _EPOCH_SECONDS.fullmatch(text)
-        if seconds:
-            return int(seconds[1]) * 1_000_000 + int((seconds[2] or "").ljust(6, "0")[:6]), False
-        if _EPOCH_MILLISECONDS.fullmatch(text):
-            return int(text) * 1000, False
-        moment = _iso(text)
-    naive = moment.tzinfo is None
-    if naive:
-        moment = moment.replace(tzinfo=zone)
-        # The two folds disagree exactly where the clock jumps: forward over the gap, or back through the same hour.
-        early, late = moment.utcoffset(), moment.replace(fold=1).utcoffset()
-        if early is not None and late is not None and early != late:
-            happens = "never happened" if early < late else "happened twice"
-            raise ValueError(f"{happens} in the zone {zone}, where the clock was changed; add an offset")
-    micros = (moment - _EPOCH) // _MICROSECOND
-    if not _FIRST <= micros <= _LAST:
-        raise ValueError("lies outside the years 1 to 9999 in UTC")
-    return micros, naive
-
-
-def _iso(text: str) -> datetime:
-    """Read the spellings of ISO 8601 that databases and other languages write, or say what is wrong with the text."""
-    if text.isdecimal() and text.isascii() and len(text) > 8:
-        raise ValueError(f"has {len(text)} digits: neither epoch seconds (10) nor milliseconds (13)")
-    if not _ISO_SHAPE.fullmatch(text):
-        raise ValueError("is not a time in ISO 8601, such as 2026-03-02T09:15:00Z, nor epoch seconds or milliseconds")
-    spelled = re.sub(r" ?(?:UTC|GMT|Z)$", "+00:00", text.upper())
-    try:
-        return datetime.fromisoformat(re.sub(r" (?=[+-][0-9:]+$)", "", spelled))
-    except ValueError as error:
-        # The message quotes the text where the form of it is wrong, and is short where a number is.
-        raise ValueError(f"does not exist or is not ISO 8601 ({clipped(one_line(error), 80)})") from None
+    return _Read(read.micros[codes], read.naive[codes], read.partial[codes], read.finer[codes])
 
 
 def _keys(frame: pd.DataFrame, mapping: ColumnMapping, reasons: _Reasons) -> _Cells:
-    parts = [("", mapping.column("key"))] if mapping.key_template is None else _template(mapping.key_template)
+    parts = [("", mapping.column("key"))] if mapping.key_template is None else template_parts(mapping.key_template)
     columns: list[_Cells | str] = []
     for literal, name in parts:
         columns.append(literal)
@@ -511,8 +436,9 @@ def _keys(frame: pd.DataFrame, mapping: ColumnMapping, reasons: _Reasons) -> _Ce
         cells = frame[name].to_numpy(dtype=object)
         codes, texts = _distinct(cells)
         stripped = np.array([*(text.strip() for text in texts), ""], dtype=object)[codes]
+        nothing = np.array([*(not cleaned(text) for text in texts), True], dtype=bool)[codes]
         detail = "" if mapping.key_template is None else f": the column {quoted(name)} of the key template is empty"
-        reasons.add(stripped == "", f"the key is missing{detail}")
+        reasons.add(nothing, f"the key is missing{detail}")
         columns.append(stripped)
     if len(columns) == 2 and isinstance(columns[1], np.ndarray):
         return columns[1] if columns[0] == "" else columns[0] + columns[1]
@@ -520,28 +446,91 @@ def _keys(frame: pd.DataFrame, mapping: ColumnMapping, reasons: _Reasons) -> _Ce
     return np.array([*map("".join, joined), None], dtype=object)[:-1]
 
 
-def _outcomes(cells: _Cells | None, rows: int, reasons: _Reasons) -> _Flags:
+def _outcomes(cells: _Cells | None, rows: int, reasons: _Reasons, told: Mapping[str, bool | None]) -> _Flags:
     if cells is None:
         return np.ones(rows, dtype=bool)
     codes, texts = _distinct(cells)
     supports = np.ones(len(texts) + 1, dtype=bool)
-    wrong: dict[int, str] = {}
+    meanings = {word.strip().casefold(): meaning for word, meaning in told.items()}
+    unknown: dict[int, str] = {}
     for code, text in enumerate(texts):
         word = text.strip().casefold()
-        if word in _OUTCOMES:
-            supports[code] = _OUTCOMES[word]
-        elif word:
-            wrong[code] = f"the outcome {quoted(text)} is none of: {', '.join(_OUTCOMES)}"
-    reasons.add_by_text(codes, wrong)
+        meaning = meanings[word] if word in meanings else known(word)
+        # What asserts a value supports it.
+        supports[code] = meaning is not False
+        if word and word not in meanings and meaning is None:
+            unknown[code] = text.strip()
+    if unknown:
+        seen = ", ".join(quoted(text) for text in list(unknown.values())[:12])
+        offer = ",".join(f"{word}={int(meaning)}" for word, meaning in offered(list(unknown.values())[:12]).items())
+        how = f"say which support and which refute, as in outcomes {offer or 'WORD=1,OTHER=0'}"
+        reasons.add_by_text(
+            codes,
+            {code: f"the outcome {quoted(text)} is not known (seen: {seen}); {how}" for code, text in unknown.items()},
+        )
     return supports[codes]
+
+
+def _deleted(rows: _Rows) -> _Flags:
+    """Say which rows tell that the memory was deleted, by a flag or by the word of an event."""
+    gone = np.zeros(len(rows.frame), dtype=bool)
+    flags = rows.cells("deleted")
+    if flags is not None:
+        codes, texts = _distinct(flags)
+        gone |= np.array([*(text.strip().casefold() not in _EMPTY for text in texts), False], dtype=bool)[codes]
+    events = rows.cells("event")
+    if events is not None:
+        codes, texts = _distinct(events)
+        words = [text.strip().casefold() for text in texts]
+        gone |= np.array([*(word in _DELETES for word in words), False], dtype=bool)[codes]
+        wrong = {
+            code: f"the event {quoted(texts[code])} is neither a statement nor a deletion "
+            f"(known: {', '.join(sorted(_ASSERTS | _DELETES))})"
+            for code, word in enumerate(words)
+            if word and word not in _ASSERTS | _DELETES
+        }
+        rows.reasons.add_by_text(codes, wrong)
+    return gone
 
 
 def _subjects(cells: _Cells | None, rows: int) -> tuple[_Cells, _Flags]:
     if cells is None:
         return np.full(rows, "", dtype=object), np.ones(rows, dtype=bool)
     codes, texts = _distinct(cells)
-    subject = np.array([*(text.strip() for text in texts), ""], dtype=object)[codes]
+    subject = np.array([*(cleaned(text) for text in texts), ""], dtype=object)[codes]
     return subject, subject == ""
+
+
+def _repeated(evidence: pd.DataFrame) -> _Flags:
+    """Say which items another item of the same source says too; of those that agree the earliest is kept."""
+    said = evidence[["source_ref", "subject", "key_id", "value_id", "supports"]]
+    known_source = evidence["source_ref"].notna() & (evidence["source_ref"] != "")
+    order = evidence.sort_values(["event_time", "value", "key"], kind="stable").index
+    again = said.loc[order].duplicated(keep="first").reindex(evidence.index)
+    return (again & known_source).to_numpy(dtype=bool)
+
+
+def _with_ends(evidence: pd.DataFrame, ends: _Micros) -> pd.DataFrame:
+    """Add an item against each value that ended, at the time of its end."""
+    over = ends != NOT_A_TIME
+    if over.any():
+        last = evidence[over].assign(event_time=_utc(ends[over]), supports=False, ingested_at=pd.NaT)
+        last["ingested_at"] = evidence["ingested_at"][over]
+        evidence = pd.concat([evidence, last], ignore_index=True)
+    return evidence.assign(seq=np.arange(len(evidence), dtype=np.int64)).reset_index(drop=True)
+
+
+def _lookalikes(evidence: pd.DataFrame) -> _Flags:
+    """Say which items have a value, key or user that looks like another of its place and is not the same."""
+    alike = np.zeros(len(evidence), dtype=bool)
+    for place, name in ((["subject", "key_id"], "value_id"), (["subject"], "key_id"), ([], "subject")):
+        seen = evidence[[*place, name]].drop_duplicates()
+        looks = seen.assign(looks=[skeleton(text) for text in seen[name]])
+        several = looks[looks.duplicated([*place, "looks"], keep=False)][[*place, name]]
+        if len(several):
+            found = evidence[[*place, name]].merge(several, how="left", indicator=True)
+            alike |= (found["_merge"] == "both").to_numpy()
+    return alike
 
 
 def _earliest_spelling(key: _Cells, key_id: _Cells, event: _Micros) -> _Cells:
@@ -552,14 +541,14 @@ def _earliest_spelling(key: _Cells, key_id: _Cells, event: _Micros) -> _Cells:
 
 
 def _tied(evidence: pd.DataFrame) -> _Flags:
-    rows = pd.DataFrame(
-        {name: pd.factorize(evidence[name])[0] for name in ("subject", "key_id", "event_time", "value_id")}
-    )
+    """Say which items share user, key and time with one that says something else, so that file order decides."""
     place = ["subject", "key_id", "event_time"]
-    shared = rows[rows.duplicated(place, keep=False)]
-    values = shared.groupby(place)["value_id"]
-    tied = np.zeros(len(rows), dtype=bool)
-    tied[shared.index] = values.transform("min") != values.transform("max")
+    numbered = pd.DataFrame({name: pd.factorize(evidence[name])[0] for name in [*place, "value_id"]})
+    numbered["says"] = 2 * numbered["value_id"] + evidence["supports"].to_numpy(dtype=np.int64)
+    shared = numbered[numbered.duplicated(place, keep=False)]
+    says = shared.groupby(place)["says"]
+    tied = np.zeros(len(evidence), dtype=bool)
+    tied[shared.index] = says.transform("min") != says.transform("max")
     return tied
 
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from tepa_core.importers.base import Importer, ImportRefused, Table, kind_of, quoted
 from tepa_core.importers.csv_log import CsvLog
 from tepa_core.importers.jsonl_log import JsonArrayLog, JsonlLog
+from tepa_core.importers.mcp_memory import McpMemory
 from tepa_core.importers.parquet_log import ParquetLog
 from tepa_core.limits import USUAL, LimitExceeded, Limits
 
@@ -17,7 +18,7 @@ __all__ = ["IMPORTERS", "detect", "open_log"]
 
 # The order is the order of asking: CSV accepts any text, so it stands last.
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
-    {importer.name: importer for importer in (ParquetLog(), JsonArrayLog(), JsonlLog(), CsvLog())}
+    {importer.name: importer for importer in (ParquetLog(), McpMemory(), JsonArrayLog(), JsonlLog(), CsvLog())}
 )
 
 _HEAD = 64 * 1024

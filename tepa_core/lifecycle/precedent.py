@@ -286,7 +286,8 @@ def _as_kind(name: str, value: str | float | bool, kind: type) -> int | float | 
     return number
 
 
-#: Named settings. ``direct_facts`` is for logs in which each fact is stated once and replaces the one before it.
+#: Named settings. ``direct_facts`` is for logs in which each fact is stated once and replaces the one before it: one
+#: statement is believed until the next, whatever was said of the value before, so nothing is asked of its posterior.
 PRESETS: Mapping[str, Thresholds] = MappingProxyType(
-    {"default": Thresholds(), "direct_facts": Thresholds(theta_prop=1, n_rec=1)}
+    {"default": Thresholds(), "direct_facts": Thresholds(theta_prop=1, n_rec=1, theta_pro=0.0)}
 )

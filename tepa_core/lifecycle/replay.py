@@ -374,8 +374,10 @@ def tables(
     recent = _ones(p["window"])
     falls = (t["to_state"] == State.REVOKED) & (t["from_state"] == State.ACTIVE)
     revoked = np.flatnonzero(falls)
-    revoked_at = np.full(len(p), -1, np.int64)
+    revoked_at = np.zeros(len(p), np.int64)
     revoked_at[t["precedent"][revoked]] = t["time"][revoked]
+    never = np.ones(len(p), bool)
+    never[t["precedent"][revoked]] = False
     precedents = labels.assign(
         state=states[p["state"]],
         deprecated=active & (p["window_len"] > recent),
@@ -390,7 +392,8 @@ def tables(
         changed_at=p["changed_at"],
         revoked_at=pd.array(revoked_at, "Int64").copy(),
     )
-    precedents.loc[revoked_at < 0, "revoked_at"] = pd.NA
+    # Not told by the time itself, which lies below 0 in logs of before 1970.
+    precedents.loc[never, "revoked_at"] = pd.NA
     s = np.where(falls, t["support"], t["trial_support"])
     f = np.where(falls, t["conflict"], t["trial_conflict"])
     transitions = pd.DataFrame(

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tepa_core.experiment import FACT_STREAM, OVERALL, REFERENCE
@@ -634,4 +635,11 @@ def in_clock(frame: pd.DataFrame, columns: Sequence[str], is_log: bool) -> pd.Da
     """Turn stored integers into what a person reads: UTC timestamps in a log, tasks in a simulation."""
     if not is_log:
         return frame
-    return frame.assign(**{name: pd.to_datetime(frame[name], unit="us", utc=True) for name in columns})
+    return frame.assign(**{name: _moments(frame[name]) for name in columns})
+
+
+def _moments(stored: pd.Series[Any]) -> pd.DatetimeIndex:
+    """Turn microseconds since 1970 into timestamps of that unit: nanoseconds would lose the years before 1678."""
+    missing = stored.isna().to_numpy()
+    whole = np.where(missing, np.iinfo(np.int64).min, stored.fillna(0).to_numpy().astype(np.int64))
+    return pd.DatetimeIndex(whole.view("datetime64[us]"), tz="UTC")

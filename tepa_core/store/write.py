@@ -26,6 +26,9 @@ from tepa_core.store.events import append_event
 from tepa_core.store.ledger import read_decisions, read_head
 from tepa_core.store.queries import UnknownRunError
 
+#: Items in a stretch, on average, where a label of phases comes again; one that changes more often says something else.
+LEAST_OF_A_STRETCH = 3
+
 _TABLES = (
     "run",
     "phase",
@@ -337,10 +340,18 @@ def _run_row(
 
 
 def _log_phases(evidence: pd.DataFrame) -> pd.DataFrame:
-    """Phases named by a log, as spans of time; none when their spans overlap, since then they are no phases."""
-    named = evidence[evidence["phase"].notna()]
-    spans = named.groupby("phase", observed=True)["occurred"].agg(["min", "max"]).sort_values("min").reset_index()
-    if len(spans) == 0 or (spans["min"].to_numpy()[1:] <= spans["max"].to_numpy()[:-1]).any():
+    """Phases named by a log, as stretches of time; a name may come again.
+
+    None when two names share a moment, or take turns more often than phases do: then they are no phases.
+    """
+    named = evidence.loc[evidence["phase"].notna(), ["phase", "occurred"]].sort_values("occurred", kind="stable")
+    if named.empty:
         return pd.DataFrame(columns=["phase", "start_at", "end_at"])
-    ends = [*spans["min"].tolist()[1:], int(spans["max"].iloc[-1]) + 1]
-    return pd.DataFrame({"phase": spans["phase"], "start_at": spans["min"], "end_at": ends})
+    at_once = named.groupby("occurred")["phase"].nunique()
+    stretch = (named["phase"] != named["phase"].shift()).cumsum()
+    spans = named.groupby(stretch).agg(phase=("phase", "first"), start_at=("occurred", "min"))
+    turns = spans["phase"].duplicated().any() and len(named) < LEAST_OF_A_STRETCH * len(spans)
+    if (at_once > 1).any() or turns:
+        return pd.DataFrame(columns=["phase", "start_at", "end_at"])
+    ends = [*spans["start_at"].tolist()[1:], int(named["occurred"].iloc[-1]) + 1]
+    return pd.DataFrame({"phase": spans["phase"], "start_at": spans["start_at"], "end_at": ends}).reset_index(drop=True)

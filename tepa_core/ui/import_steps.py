@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import BinaryIO
-from zoneinfo import available_timezones
 
 import pandas as pd
 import streamlit as st
@@ -29,11 +28,11 @@ from tepa_core.importers import (
     Table,
     apply,
 )
-from tepa_core.inert import one_line
 from tepa_core.lifecycle import PRESETS
 from tepa_core.limits import Limits
 from tepa_core.logs import ImportReport, import_log, read_log
 from tepa_core.ui import badges, boundary, cache, state, who, widgets
+from tepa_core.ui.import_meaning import FIELD_WORDS
 from tepa_core.ui.text import plain_text
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -54,24 +53,14 @@ SAMPLES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     }
 )
 
-#: Field -> its name for people, and what its column holds.
-FIELD_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "ts": ("Time", "When it was said or happened: ISO 8601, or epoch seconds or milliseconds."),
-        "key": ("Key", "What the memory is about, such as seat. Values of one key exclude each other."),
-        "value": ("Value", "What is said of the key, such as window."),
-        "user": ("User", "Whose memory it is. Keys of different users never touch each other."),
-        "outcome": ("Outcome", "Empty, 1, yes or success: supports the value. 0, no or failure: refutes it."),
-        "text": ("Sentence", "The source sentence. It is shown, never interpreted."),
-        "phase": ("Phase", "A name for the stretch of time, shaded in figures."),
-        "actor": ("Who", "Who wrote the row: a person, an agent, a job."),
-        "source_ref": ("Source", "Where it can be found: a message id, a ticket."),
-        "ingested_at": ("Arrival", "When it reached the log, if that is not when it happened."),
-    }
-)
-
 FORMAT_WORDS: Mapping[str, str] = MappingProxyType(
-    {"csv": "CSV", "jsonl": "JSON Lines", "json": "a JSON array", "parquet": "Parquet"}
+    {
+        "csv": "CSV",
+        "jsonl": "JSON Lines",
+        "json": "a JSON array",
+        "mcp": "an MCP memory graph",
+        "parquet": "Parquet",
+    }
 )
 
 PRESET_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -197,63 +186,9 @@ def read(source: Source) -> Table | None:
         f"**{plain_text(source.name)}** is read as **{known}**: {counted(records, 'record')}, "
         f"{counted(len(table.columns), 'column')}."
     )
+    if table.inside is not None:
+        st.caption(f"The records are the array “{plain_text(table.inside)}” inside the file’s object.")
     return table
-
-
-def choose_meaning(source: Source, table: Table) -> ColumnMapping | None:
-    """Draw a choice of column for each field, prefilled; None, with a sentence, while something is missing."""
-    guess = ColumnMapping.suggest(table.columns)
-    chosen: dict[str, str] = {}
-    required = st.columns(len(REQUIRED))
-    for column, field in zip(required, REQUIRED, strict=True):
-        with column:
-            _column_box(field, source, table, guess, chosen)
-    optional = [field for field in FIELDS if field not in REQUIRED]
-    found = [FIELD_WORDS[field][0].lower() for field in optional if guess.column(field)]
-    with st.expander(f"Optional columns; found: {', '.join(found) or 'none'}"):
-        for start in range(0, len(optional), 3):
-            for column, field in zip(st.columns(3), optional[start : start + 3], strict=False):
-                with column:
-                    _column_box(field, source, table, guess, chosen)
-    with st.expander("Key from several columns, and time zone"):
-        template = st.text_input(
-            "Key template",
-            key=f"map_template_{source.token}",
-            placeholder="{user}/{slot}",
-            help="Makes the key from several columns: write their names in braces. It replaces the key column.",
-        ).strip()
-        zones = ["UTC", *sorted(available_timezones() - {"UTC"})]
-        zone = st.selectbox(
-            "Time zone of times without an offset", zones, key=f"map_zone_{source.token}", help="IANA name."
-        )
-    try:
-        mapping = ColumnMapping.of(chosen, key_template=template or None, tz=zone)
-    except ImportRefused as refusal:
-        st.error(plain_text(refusal, limit=500), icon=":material/block:")
-        return None
-    missing = [FIELD_WORDS[field][0] for field in mapping.missing(table.columns)]
-    if missing:
-        st.warning(
-            f"Choose the column that holds: {', '.join(missing)}. Without it no row can be loaded.",
-            icon=":material/help:",
-        )
-        return None
-    return mapping
-
-
-def _column_box(field: str, source: Source, table: Table, guess: ColumnMapping, chosen: dict[str, str]) -> None:
-    label, words = FIELD_WORDS[field]
-    options = [None, *table.columns]
-    column = st.selectbox(
-        f"{label} (required)" if field in REQUIRED else label,
-        options,
-        index=options.index(guess.column(field)),
-        format_func=lambda name: "–" if name is None else one_line(name),
-        key=f"map_{field}_{source.token}",
-        help=words,
-    )
-    if column is not None:
-        chosen[field] = column
 
 
 def preview(source: Source, table: Table, mapping: ColumnMapping) -> EvidenceLog | None:
@@ -273,6 +208,7 @@ def preview(source: Source, table: Table, mapping: ColumnMapping) -> EvidenceLog
     records: int = st.session_state[_TABLE][2]
     if log.read < records:
         st.caption(f"This is what the first {log.read:,} of {records:,} records come to; all are read when you load.")
+    _say_columns(log.mapping, log.unused)
     say_badges(log.badges)
     if log.loaded:
         head = log.evidence
@@ -305,6 +241,16 @@ def load_label(log: EvidenceLog) -> str:
     """Say on the button what it does."""
     whole = log.read >= st.session_state[_TABLE][2]
     return f"Load {counted(log.loaded, 'record')}" if whole else "Load the whole file"
+
+
+def _say_columns(mapping: ColumnMapping, unused: Sequence[str]) -> None:
+    """Say what each column was taken for, and which mean nothing here."""
+    taken = ", ".join(
+        f"{FIELD_WORDS[field][0].lower()} = {plain_text(column, 40)}" for field, column in mapping.columns
+    )
+    template = f"; key = {plain_text(mapping.key_template)}" if mapping.key_template else ""
+    left = ", ".join(plain_text(column, 40) for column in unused[:40]) or "none"
+    st.caption(f"Columns taken: {taken}{template}. Not used: {left}.")
 
 
 def say_badges(counts: Mapping[str, int]) -> None:
@@ -383,6 +329,7 @@ def show_report() -> None:
         memories = counted(report.precedents, "memory", "memories")
         states = ", ".join(f"{count:,} {STATE_STYLE[name].label.lower()}" for name, count in report.states.items())
         st.markdown(f"It makes **{memories}**: {states}. ({report.elapsed:.1f} s)")
+        _say_columns(report.mapping, report.unused)
         say_badges(report.badges)
         rejected(report.issues, "import_rejected")
         run = {"run": report.run_id}

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tepa_core.importers.base import ImportRefused, canonical, check_names, digest, kind_of, scan_text
+from tepa_core.importers.base import ImportRefused, check_names, digest, kind_of, scan_text
+from tepa_core.importers.identity import canonical
 from tepa_core.limits import LimitExceeded
 
 

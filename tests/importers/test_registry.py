@@ -17,7 +17,7 @@ JSONL = b'{"ts":"2026-01-01T00:00:00Z","key":"k","value":"v"}\n'
 
 def test_every_importer_stands_under_its_own_name() -> None:
     assert {name: importer.name for name, importer in IMPORTERS.items()} == {
-        name: name for name in ("parquet", "json", "jsonl", "csv")
+        name: name for name in ("parquet", "mcp", "json", "jsonl", "csv")
     }
 
 
@@ -127,5 +127,5 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 def test_an_unknown_format_is_refused_with_those_there_are(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_bytes(CSV)
-    with pytest.raises(ImportRefused, match=r"'excel'.*parquet, json, jsonl, csv"):
+    with pytest.raises(ImportRefused, match=r"'excel'.*parquet, mcp, json, jsonl, csv"):
         open_log(path, "excel")

@@ -29,7 +29,7 @@ def test_defaults_are_the_papers() -> None:
 
 def test_presets() -> None:
     assert PRESETS["default"] == Thresholds()
-    assert PRESETS["direct_facts"] == Thresholds(theta_prop=1, n_rec=1)
+    assert PRESETS["direct_facts"] == Thresholds(theta_prop=1, n_rec=1, theta_pro=0.0)
     with pytest.raises(TypeError):
         PRESETS["default"] = Thresholds(theta_prop=9)  # type: ignore[index]
 
@@ -122,7 +122,8 @@ def test_changed_from_text_and_numbers(settings: dict[str, str | float | bool], 
 
 
 def test_changed_starts_from_what_it_is_called_on() -> None:
-    assert PRESETS["direct_facts"].changed({"theta_rev": "0.5"}) == Thresholds(theta_prop=1, n_rec=1, theta_rev=0.5)
+    changed = PRESETS["direct_facts"].changed({"theta_rev": "0.5"})
+    assert changed == Thresholds(theta_prop=1, n_rec=1, theta_pro=0.0, theta_rev=0.5)
 
 
 @pytest.mark.parametrize(

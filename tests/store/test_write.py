@@ -182,7 +182,8 @@ class TestLogs:
         assert info.counts == {"read": 901, "loaded": 900, "rejected": 1, "arrival_times": 0}
         assert info.badges["naive_time"] == 2
         assert info.thresholds == Thresholds(theta_rev=0.25)
-        assert info.spec == {"format": "csv", "mapping": {"columns": {}}, "digest": "d" * 64}
+        mapping = {"columns": {}, "key_template": None, "tz": "UTC"}
+        assert info.spec == {"format": "csv", "mapping": mapping, "digest": "d" * 64}
         assert 100.0 < info.elapsed_s < 160.0
         assert queries.issues(store, run_id).to_dict("records") == [
             {"row": 99, "reason": "the key is missing", "raw": "{}"}
