@@ -12,6 +12,7 @@ from string import Formatter
 from zoneinfo import ZoneInfo
 
 from tepa_core.importers.base import ImportRefused, quoted
+from tepa_core.inert import one_line
 
 __all__ = ["FIELDS", "ORDERS", "REQUIRED", "TEMPLATE_CSV", "ColumnMapping", "asked_about", "template_parts", "zone_of"]
 
@@ -153,9 +154,8 @@ class ColumnMapping:
         fields = [field for field, _ in self.columns]
         unknown = [field for field in fields if field not in FIELDS]
         if unknown:
-            raise ImportRefused(
-                f"There is no field named {', '.join(map(quoted, unknown[:10]))}. The fields are: {', '.join(FIELDS)}."
-            )
+            named = ", ".join(one_line(field, 60) for field in unknown[:10])
+            raise ImportRefused(f"There is no field named {named}. The fields are: {', '.join(FIELDS)}.")
         if len(set(fields)) < len(fields):
             twice = next(field for field in fields if fields.count(field) > 1)
             raise ImportRefused(f"The field {twice} is mapped twice. Name one column for it.")
