@@ -21,6 +21,9 @@ Members = dict[str, bytes]
 
 LONG = "x" * 5_000_000
 
+#: The first and the last moment of the years 1 to 9999, in microseconds since 1970.
+YEARS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+
 #: Values that a field of JSON was not made for.
 ODD: tuple[Any, ...] = (
     None,
@@ -200,6 +203,40 @@ def _of_tables(members: Members) -> Iterator[tuple[str, Members]]:
         yield f"{name} cut", {**members, name: members[name][: len(members[name]) // 2]}
 
 
+def _of_columns_that_agree(members: Members) -> Iterator[tuple[str, Members]]:
+    """Change what stands in two columns in both of them, so that nothing contradicts it."""
+    # Decisions would be on precedents that are gone.
+    members = {**members, **chained([])}
+    table = pq.read_table(io.BytesIO(members["evidence.parquet"]))
+    rows = len(table)
+
+    def changed(**cells: pa.Array) -> pa.Table:
+        whole = table
+        for column, content in cells.items():
+            whole = whole.set_column(whole.column_names.index(column), column, content)
+        return whole
+
+    for column in ("key", "value"):
+        for i, text in enumerate(HOSTILE):
+            cells = pa.array([text] * (rows // 2) + [f"{text[:9]}2"] * (rows - rows // 2))
+            agreed = changed(**{column: cells, f"{column}_id": cells})
+            yield f"evidence {column} and {column}_id {i}", {**members, "evidence.parquet": _parquet(agreed)}
+    for what, low, high in (
+        ("all of time", *YEARS),
+        ("the first moments", YEARS[0], YEARS[0] + rows),
+        ("the last moments", YEARS[1] - rows, YEARS[1]),
+        ("one moment", YEARS[1], YEARS[1]),
+        ("beyond nanoseconds", 10**16, 2 * 10**16),
+    ):
+        at = [low + (high - low) * i // max(rows - 1, 1) for i in range(rows)]
+        spread = changed(occurred=pa.array(at, pa.int64()), arrived=pa.array(at, pa.int64()))
+        phase = pa.table({"phase": ["calm"], "start_at": [at[0]], "end_at": [at[-1] + 1]})
+        yield (
+            f"evidence of {what}",
+            {**members, "evidence.parquet": _parquet(spread), "phase.parquet": _parquet(phase)},
+        )
+
+
 def _parquet(table: pa.Table) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
@@ -213,6 +250,7 @@ def tampered(members: Members) -> Iterator[tuple[str, Members]]:
     yield from _of_run(members)
     yield from _of_ledger(members)
     yield from _of_tables(members)
+    yield from _of_columns_that_agree(members)
 
 
 def renamed_column(content: bytes, column: str, name: str) -> bytes:
@@ -239,6 +277,27 @@ def hostile_logs(folder: Path) -> Iterator[Path]:
         for i, text in enumerate(("", "NaN", "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z", "9" * 400)):
             rows = [{**_ROW, "ts": _ROW["ts"].format(day=day), field: text} for day in range(1, 6)]
             yield _jsonl(folder / f"{field}-{i}.jsonl", rows)
+    for i, moments in enumerate(
+        (
+            ("0001-01-01T00:00:00Z", "2026-03-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"),
+            ("9999-12-31T23:59:59.999999Z",),
+            ("0001-01-01T00:00:00Z",),
+            ("2300-01-01T00:00:00Z", "2300-01-02T00:00:00Z"),
+        )
+    ):
+        said = ["tea"] * 4 + ["coffee"] * 8
+        for j, phased in enumerate((True, False)):
+            rows = [
+                {
+                    **_ROW,
+                    "ts": moments[n * len(moments) // len(said)],
+                    "ingested_at": moments[-1 - n * len(moments) // len(said)],
+                    "value": value,
+                    "phase": f"p{n * len(moments) // len(said)}" if phased else None,
+                }
+                for n, value in enumerate(said)
+            ]
+            yield _jsonl(folder / f"moments-{i}-{j}.jsonl", rows)
     frame = pd.DataFrame(
         {**{k: [v] * 5 for k, v in _ROW.items()}, "ts": pd.date_range("2026-03-01", periods=5, tz="UTC")}
     )

@@ -88,7 +88,6 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]
 def open_every_page(run_id: str) -> None:
     at = AppTest.from_file(ROOT / "app.py", default_timeout=60)
     at.query_params["run"] = run_id
-    at.run()
     for page in PAGES:
         at.switch_page(f"pages/{page}.py").run()
         assert not at.exception, (page, [error.message for error in at.exception])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tepa_core.decisions import LogEffect, Standing, changed_transitions, log_effect
+from tepa_core.decisions import LogEffect, Standing, changed_transitions, log_effect, microseconds
 from tepa_core.lifecycle import Ledger, Thresholds, Verdict
 
 W, A = "window", "aisle"
@@ -190,3 +190,18 @@ def test_changed_transitions_tells_repeats_apart() -> None:
     assert changed_transitions(twice, twice).empty
     assert changed_transitions(once, twice)["side"].tolist() == ["after"]
     assert changed_transitions(twice, once.head(0))["side"].tolist() == ["before", "before"]
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        # 719,162 and 2,932,897 days of 86,400 s lie between 1970 and the ends of the calendar.
+        ("0001-01-01T00:00:00", -719_162 * 86_400 * 10**6),
+        ("9999-12-31T23:59:59.999999+00:00", 2_932_897 * 86_400 * 10**6 - 1),
+        ("1970-01-01T01:00:00+01:00", 0),
+        (pd.Timestamp("1970-01-01T00:00:00.000001", tz="UTC"), 1),
+        (7, 7),
+    ],
+)
+def test_moments_of_every_year_are_microseconds(at: object, expected: int) -> None:
+    assert microseconds(at) == expected
