@@ -1,8 +1,8 @@
 """Start the dashboard, and call it ready only once a page has really been shown.
 
-``python -m tepa_core.ui.launch --port 8501 --db data/tepa.duckdb`` runs ``app.py`` under Streamlit on this machine's
-loopback address. Before it prints ``Ready: http://127.0.0.1:8501`` it makes one visit of its own, over the WebSocket a
-browser would use, because two things happen in the first script run of a server only:
+``python -m tepa_core.ui.launch --port 8501 --db data/tepa.duckdb`` starts the server (`tepa_core.ui.serve`) on this
+machine's loopback address. Before it prints ``Ready: http://127.0.0.1:8501`` it makes one visit of its own, over the
+WebSocket a browser would use, because two things happen in the first script run of a server only:
 
 * Streamlit takes the folder named ``pages`` for its older page mode until ``st.navigation`` has run once. A deep link
   that comes first shows a "Page not found" dialog over the right page. Asking for a page over HTTP does not help: only
@@ -90,7 +90,7 @@ def serve(
     environment = dict(os.environ)
     if db is not None:
         environment["TEPA_DB"] = str(Path(db).resolve())
-    command = [sys.executable, "-m", "streamlit", "run", str(app)]
+    command = [sys.executable, "-m", "tepa_core.ui.serve", str(app)]
     command += [f"--server.address={ADDRESS}", f"--server.port={port}", "--server.headless=true"]
     # Streamlit's own greeting names the address before the first visit is over.
     command += ["--browser.gatherUsageStats=false", "--logger.hideWelcomeMessage=true"]

@@ -14,24 +14,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import streamlit as st
 
 from tepa_core.decisions import Actor, Role
 from tepa_core.store import Store
 from tepa_core.ui import cache
+from tepa_core.ui.sign_ins import login_is_on, login_unreadable
 from tepa_core.ui.text import plain_text
 
 #: Session key of the typed name. It is no widget's key, so it outlives the widgets that ask for it.
 NAME = "reviewer_name"
 
 LONGEST_NAME = 80
-
-
-def login_is_on() -> bool:
-    """Tell whether people sign in here; settings that cannot be read let nobody decide rather than everybody."""
-    return "auth" in st.secrets if st.secrets.load_if_toml_exists() else _unreadable()
 
 
 def current_actor() -> Actor:
@@ -73,7 +68,7 @@ def sign_in() -> None:
     """Draw who is signed in; where sign-in is on and nobody is, ask for it and stop the page."""
     if not login_is_on():
         return
-    if _unreadable():
+    if login_unreadable():
         st.error(
             "The file with the settings of the login cannot be read, so nobody can sign in. Whoever runs this "
             "dashboard corrects .streamlit/secrets.toml: it must be TOML, as the README shows it.",
@@ -130,10 +125,6 @@ def keep_name() -> None:
     """Keep what was typed for the rest of the session; first thing in a callback that writes."""
     if not login_is_on() and "name_choice" in st.session_state:
         st.session_state[NAME] = " ".join(str(st.session_state["name_choice"]).split())
-
-
-def _unreadable() -> bool:
-    return not st.secrets.load_if_toml_exists() and any(Path(name).is_file() for name in st.get_option("secrets.files"))
 
 
 def _signed_in() -> bool:

@@ -228,3 +228,29 @@ def test_expired_session_cannot_decide(guarded: str, somebody: Callable[[], Brow
     other.goto(f"{guarded}/decisions")
     expect(other.get_by_role("heading", level=4).first).to_be_visible(timeout=60_000)
     expect(other.get_by_text("Too late.")).to_have_count(0)
+
+
+def test_signing_out_ends_every_copy_of_the_cookie(guarded: str, somebody: Callable[[], BrowserContext]) -> None:
+    context = somebody()
+    page, other = context.new_page(), context.new_page()
+    sign_in(page, guarded, VIEWER)
+    open_archive(other, guarded)
+    kept = [cookie for cookie in context.cookies() if cookie["name"].startswith("_streamlit")]
+    signed = [cookie for cookie in kept if cookie["name"].startswith("_streamlit_user")]
+    assert {"_streamlit_user", "_streamlit_user_tokens"} <= {cookie["name"] for cookie in signed}
+    for cookie in signed:
+        assert cookie["httpOnly"]
+        assert cookie["sameSite"] == "Lax"
+        assert 23 * 3600 < cookie["expires"] - time.time() <= 24 * 3600
+    # The page in the other tab was open all the time: it is cut off, and comes back as nobody's.
+    with other.expect_event("websocket", timeout=60_000):
+        page.get_by_role("button", name="Sign out").click()
+    expect(other.get_by_test_id("stApp")).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=60_000)
+    other.get_by_role("button", name="Next").click()
+    expect(other.get_by_text("Sign in to see the memories of this dashboard.")).to_be_visible(timeout=60_000)
+    thief = somebody()
+    thief.add_cookies([{**cookie, "expires": time.time() + 1e6} for cookie in kept])
+    stolen = thief.new_page()
+    stolen.goto(f"{guarded}/archive")
+    expect(stolen.get_by_text("Sign in to see the memories of this dashboard.")).to_be_visible(timeout=60_000)
+    expect(stolen.locator(".st-key-why_card")).to_have_count(0)

@@ -27,6 +27,12 @@ for _ in range(2400):
 """
 
 
+@pytest.fixture(autouse=True)
+def no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave no access log in the project's folder."""
+    monkeypatch.setenv("TEPA_ACCESS_LOG", "off")
+
+
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
     """Write a two-page app with a folder named `pages`, which notes every run of its script in a file."""
