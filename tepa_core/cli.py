@@ -89,6 +89,7 @@ from tepa_core.store.archive_file import (
     is_archive,
 )
 from tepa_core.store.archive_shapes import ArchiveRefused
+from tepa_core.store.backup import Copied, backup, restore
 from tepa_core.store.decide import DecisionRequest, examine, record, redact_reason
 from tepa_core.store.events import database_ledger
 from tepa_core.store.foreseen import foreseen
@@ -759,6 +760,29 @@ def _export(options: argparse.Namespace) -> Report:
     return Report({"run_id": info.run_id, "to": str(to), **counts}, text)
 
 
+def _backup(options: argparse.Namespace) -> Report:
+    to: Path = options.to
+    _check_target(options, to)
+    found = backup(_path(options), to, over=options.force)
+    text = [f"Wrote a backup of {terminal(_path(options))} to {terminal(to)}: {_counted(found)}."]
+    text += [f"Its ledger of {terminal(run or 'the database')} does not verify, here as there." for run in found.broken]
+    counts = {"runs": found.runs, "decisions": found.decisions, "bytes": found.size, "broken": list(found.broken)}
+    return Report({"db": str(_path(options)), "to": str(to), **counts}, "\n".join(text))
+
+
+def _restore(options: argparse.Namespace) -> Report:
+    found = restore(options.file, _path(options))
+    kept = None if found.kept is None else str(found.kept)
+    text = [f"Restored {terminal(_path(options))} from {terminal(options.file)}: {_counted(found)}."]
+    text += [f"What was there before is kept as {terminal(kept)}."] if kept else []
+    content = {"db": str(_path(options)), "runs": found.runs, "decisions": found.decisions, "bytes": found.size}
+    return Report({**content, "kept": kept}, "\n".join(text))
+
+
+def _counted(found: Copied) -> str:
+    return f"{found.runs:,} runs, {found.decisions:,} decisions, {found.size:,} bytes"
+
+
 def _trace(options: argparse.Namespace) -> Report:
     with Store(_path(options)) as store:
         info = queries.run_info(store, options.run)
@@ -1278,6 +1302,13 @@ def parser() -> argparse.ArgumentParser:
     which.add_argument("--active", action="store_true", help="only the active precedents, for an agent")
     which.add_argument("--instructions", action="store_true", help="only the decisions, for another memory system")
     sub.add_argument("--force", action="store_true", help="replace a file that exists")
+
+    sub = add("backup", _backup, "Copy the whole database to a file, also while the dashboard runs.")
+    sub.add_argument("--to", type=Path, required=True, metavar="FILE", help="the copy, a database of its own")
+    sub.add_argument("--force", action="store_true", help="replace a file that exists")
+
+    sub = add("restore", _restore, "Put a backup in the place of the database, which is kept beside it.")
+    sub.add_argument("file", type=Path, metavar="FILE", help="what 'backup' wrote")
 
     sub = add("trace", _trace, "Follow the values of a key through all of its evidence.")
     sub.add_argument("run", metavar="RUN")

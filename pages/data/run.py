@@ -3,7 +3,7 @@
 import streamlit as st
 
 from tepa_core.experiment import FACT_STREAM
-from tepa_core.ui import cache, fact_form, kept_runs, spec_form, state
+from tepa_core.ui import backup_view, boundary, cache, fact_form, kept_runs, spec_form, state
 
 info = state.readable_run()
 kept_runs.show_news(state.chosen_run())
@@ -24,3 +24,6 @@ else:
     kept_runs.of_chosen(info)
 st.subheader("All runs", anchor=False)
 kept_runs.listed(cache.runs())
+st.subheader("The whole database", anchor=False)
+with boundary.around("This part of the page"):
+    backup_view.draw()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import stat
 import sys
 import threading
 import time
@@ -293,6 +294,9 @@ def copy_pair(descriptor: int, path: Path, part: Path) -> None:
 
 def _copy(descriptor: int, to: Path) -> None:
     with to.open("wb") as file:
+        if os.name == "posix":
+            # What only its owner may read stays so in a copy; who makes the copy has to write it.
+            os.fchmod(file.fileno(), stat.S_IMODE(os.fstat(descriptor).st_mode) | stat.S_IRUSR | stat.S_IWUSR)
         at = 0
         # Reads at a place leave the position alone, which other readers of the descriptor share.
         while piece := os.pread(descriptor, _PIECE, at):
