@@ -54,10 +54,10 @@ $(venv)/python:
 	@"$(PYTHON)" -m venv --clear .venv \
 	  || { rm -rf .venv; echo "No virtual environment could be made. On Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 
-$(runtime): requirements.txt | $(venv)/python
+$(runtime): requirements.txt constraints.txt | $(venv)/python
 	$(venv)/python -m pip install --disable-pip-version-check --quiet -r requirements.txt
 	@touch $@
 
-$(dev): requirements-dev.txt requirements.txt | $(venv)/python
+$(dev): requirements-dev.txt requirements.txt constraints.txt | $(venv)/python
 	$(venv)/python -m pip install --disable-pip-version-check --quiet -r requirements-dev.txt
 	@touch $@
