@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
+from tests.e2e.pointer import ROW_PX, cells, click_row, resting_box, until
+
 pytestmark = pytest.mark.e2e
 
 TRAVEL = Path(__file__).parents[2] / "data" / "travel_preferences.csv"
 AtRest = Callable[[Page], None]
 Watched = Callable[[Page], Any]
-ROW_PX = 35
 
 
 @pytest.fixture(scope="module")
@@ -123,13 +124,16 @@ def test_double_click_is_one_decision_and_undo_gives_back_the_state(
 def test_decision_hits_the_selected_row_after_sorting(archive: Callable[..., Page], at_rest: AtRest) -> None:
     page = archive()
     table = page.get_by_test_id("stDataFrame").first
-    box = table.bounding_box()
-    assert box is not None
-    # By the grid's own sorting: a click on the header of the second column, the key.
+    box = resting_box(table)
+    by_harm = cells(table, "key")
+    # By the grid's own sorting: the menu of the second column, the key.
     page.mouse.click(box["x"] + 200, box["y"] + ROW_PX / 2)
-    page.wait_for_timeout(500)
+    page.get_by_text("Sort ascending").click()
+    until(lambda: cells(table, "key") != by_harm)
+    assert cells(table, "key")[:4] == sorted(cells(table, "key"))[:4]
+    value = cells(table, "value")[3]
     first = opened_by_address(page)
-    page.mouse.click(box["x"] + 18, box["y"] + ROW_PX * 4 + ROW_PX / 2)
+    click_row(table, 4)
     expect(page).not_to_have_url(re.compile(first))
     at_rest(page)
     press(page, "k", page.locator(".st-key-decide"))
@@ -137,6 +141,8 @@ def test_decision_hits_the_selected_row_after_sorting(archive: Callable[..., Pag
     at_rest(page)
     chosen = opened_by_address(page)
     title = page.locator(".st-key-why_card").inner_text().splitlines()[0]
+    # The row that was clicked, not the one that stood there before.
+    assert value in title
     write(page, "It was right.")
     page.get_by_role("button", name="Save this decision").click()
     expect(page.get_by_text(re.compile(r"Confirmed: .* In the ledger: number \d+\."))).to_be_visible()

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.e2e.pointer import click_row
+
 pytestmark = pytest.mark.e2e
 
 TRAVEL = Path(__file__).parents[2] / "data" / "travel_preferences.csv"
@@ -117,10 +119,7 @@ def test_archive_opens_a_row_by_click_and_by_key(
     at_rest(page)
     first = re.search(r"precedent=(\w+)", page.url)
     assert first is not None
-    box = page.get_by_test_id("stDataFrame").first.bounding_box()
-    assert box is not None
-    # The column of choice is the first; header and rows are 35 px high.
-    page.mouse.click(box["x"] + 18, box["y"] + 35 * 3 + 18)
+    click_row(page.get_by_test_id("stDataFrame").first, 3)
     expect(page.get_by_text(re.compile(r"^3 of \d+$"))).to_be_visible()
     expect(page).not_to_have_url(re.compile(first[1]))
     at_rest(page)

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.e2e.pointer import click_row, resting_box
 from tests.prove.sliders import count_messages, measure
 
 pytestmark = pytest.mark.e2e
@@ -72,9 +73,7 @@ def test_dragging_is_answered_in_the_browser_and_letting_go_by_the_server(
 
 
 def test_twenty_fast_arrow_keys_end_on_the_right_value_and_the_zoom_stays(board: Page) -> None:
-    expect(board.locator(".th-plot .nsewdrag").first).to_be_visible()
-    pane = board.locator(".th-plot .nsewdrag").first.bounding_box()
-    assert pane is not None
+    pane = resting_box(board.locator(".th-plot .nsewdrag").first)
     board.mouse.move(pane["x"] + 60, pane["y"] + 20)
     board.mouse.down()
     board.mouse.move(pane["x"] + 200, pane["y"] + 120, steps=5)
@@ -116,10 +115,9 @@ def test_a_value_is_typed_and_what_cannot_be_is_refused_in_a_sentence(board: Pag
 def test_a_click_on_the_surface_sets_both_thresholds(board: Page, at_rest: AtRest) -> None:
     board.get_by_role("radio", name="Two thresholds").click()
     at_rest(board)
-    expect(board.locator(".th-plot .heatmaplayer")).to_be_visible()
-    expect(board.locator(".th-plot .nsewdrag").first).to_be_visible()
-    pane = board.locator(".th-plot .nsewdrag").first.bounding_box()
-    assert pane is not None
+    drawn(board)
+    expect(board.locator(".th-plot .heatmaplayer image")).to_be_visible()
+    pane = resting_box(board.locator(".th-plot .nsewdrag").first)
     board.mouse.move(pane["x"] + pane["width"] * 0.75, pane["y"] + pane["height"] * 0.25)
     board.mouse.click(pane["x"] + pane["width"] * 0.75, pane["y"] + pane["height"] * 0.25)
     expect(board).to_have_url(re.compile(r"theta_rec=.*theta_rev=|theta_rev=.*theta_rec="))
@@ -166,13 +164,7 @@ def test_a_row_of_the_impact_list_opens_its_memory(own_server: str, visitor: Bro
     drawn(page)
     at_rest(page)
     expect(page.get_by_text("memories of this log would live another life")).to_be_visible()
-    box = page.get_by_test_id("stDataFrame").first.bounding_box()
-    assert box is not None
-    page.get_by_test_id("stDataFrame").first.scroll_into_view_if_needed()
-    box = page.get_by_test_id("stDataFrame").first.bounding_box()
-    assert box is not None
-    # The column of choice is the first; header and rows are 35 px high.
-    page.mouse.click(box["x"] + 18, box["y"] + 35 + 18)
+    click_row(page.get_by_test_id("stDataFrame").first, 1)
     page.get_by_role("link", name=re.compile("See the life of")).click()
     expect(page.get_by_role("heading", name="Lifecycle", exact=True)).to_be_visible()
     expect(page.locator(".js-plotly-plot .point").first).to_be_visible(timeout=60_000)
