@@ -26,6 +26,11 @@ if log is None:
     st.stop()
 
 preset = import_steps.choose_preset(source)
-name = st.text_input("Name of the run", value=source.name, key=f"name_{source.token}")
+name = st.text_input(
+    "Name of the run",
+    value=source.name,
+    key=f"name_{source.token}",
+    help="Left as it is, thresholds that are not the default are added, and a number where the name is taken.",
+).strip()
 if st.button(import_steps.load_label(log), key="import_load", type="primary", icon=":material/upload:"):
-    import_steps.load(source, mapping, preset, name.strip() or None)
+    import_steps.load(source, mapping, preset, None if name in ("", source.name) else name)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from tepa_core.figures.theme import method_label
-from tepa_core.ui import cache, cost_view, state
+from tepa_core.ui import cache, cost_view, labels, state
 from tepa_core.ui import theory_view as view
 from tepa_core.ui.text import plain_text
 
@@ -21,13 +21,13 @@ if revoking:
     )
     with st.spinner("Measuring exposure, following and loss"):
         terms = cache.exposure(info.run_id, method)
-    phases = list(terms)
+    phases = labels.of_names(terms, plain_text)
     phase = right.segmented_control(
         "Phase",
-        phases,
-        format_func=plain_text,
+        list(phases),
+        format_func=lambda name: phases.get(name, name),
         required=True,
-        key=state.remember("theory_phase", phases, view.hardest(terms)),
+        key=state.remember("theory_phase", list(phases), view.hardest(terms)),
     )
     measured = terms[phase]
     with headlines:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from tepa_core.figures import lifecycle
-from tepa_core.ui import cache, key_choice, lifecycle_view, state, why_card, widgets
+from tepa_core.ui import cache, key_choice, labels, lifecycle_view, state, why_card, widgets
 
 CHART = "lifecycle_chart"
 
@@ -31,10 +31,11 @@ with right:
     state.write("precedent", precedent)
     steps, transition = lifecycle_view.order_of(life, precedent), None
     if steps:
+        changes = labels.of_changes(life, steps)
         transition = st.selectbox(
             "Change of state to explain",
             steps,
-            format_func=lambda step: why_card.change(life, step) if step in steps else step,
+            format_func=lambda step: changes.get(step, step),
             key=state.remember("transition", steps, lifecycle_view.last_fall(life, precedent)[1]),
             help="The marks in the chart do the same when you click them.",
         )

@@ -5,7 +5,7 @@ import streamlit as st
 from tepa_core.figures import memory_size, mpi_bars, success_curve
 from tepa_core.figures.curves import HIGHLIGHT
 from tepa_core.figures.theme import method_label
-from tepa_core.ui import cache, fact_overview, headline, log_overview, state, story_view
+from tepa_core.ui import cache, fact_overview, headline, labels, log_overview, state, story_view
 from tepa_core.ui.text import plain_text
 from tepa_core.ui.widgets import figure
 
@@ -55,9 +55,13 @@ if pollution.empty:
 elif pollution["mpi"].isna().all():
     st.info(headline.NO_POLLUTION)
 else:
-    scopes = ["every phase", *dict.fromkeys(pollution["phase"])]
+    scopes = labels.of_names(["every phase", *dict.fromkeys(pollution["phase"])], plain_text)
     scope = st.segmented_control(
-        "Phase", scopes, format_func=plain_text, required=True, key=state.remember("scope", scopes, hardest)
+        "Phase",
+        list(scopes),
+        format_func=lambda name: scopes.get(name, name),
+        required=True,
+        key=state.remember("scope", list(scopes), hardest),
     )
     figure(mpi_bars(pollution if scope == "every phase" else pollution[pollution["phase"] == scope]), "mpi")
 

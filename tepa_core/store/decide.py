@@ -105,6 +105,8 @@ class VersionFacts:
 
     Attributes
     ----------
+    run_id
+        Of the run: the same memory of another run is another one.
     precedents
         Of the key: id, value, state and the counts that judge it.
     items, last_seq
@@ -117,6 +119,7 @@ class VersionFacts:
         Of the run.
     """
 
+    run_id: str
     precedents: tuple[tuple[str, str, str, int, int, int, int], ...]
     items: int
     last_seq: int
@@ -126,14 +129,22 @@ class VersionFacts:
 
     @property
     def version(self) -> str:
-        """Short text that changes with any of the facts: a digest, then what a refusal needs to say what changed."""
+        """Short text that changes with any of the facts: a digest, then what a refusal needs to say what changed.
+
+        The first letters of the digest are those of the run, so that a refusal can say that another one was meant.
+        """
         content = json.dumps(dataclasses.asdict(self), sort_keys=True)
-        digest = hashlib.sha256(content.encode()).hexdigest()[:12]
+        digest = self.run_mark + hashlib.sha256(content.encode()).hexdigest()[: 12 - len(self.run_mark)]
         default = dataclasses.asdict(Thresholds())
         differs = [
             f"{name}:{value}" for name, value in dataclasses.asdict(self.thresholds).items() if value != default[name]
         ]
         return "-".join([digest, str(self.items), str(self.newest), *([",".join(differs)] if differs else [])])
+
+    @property
+    def run_mark(self) -> str:
+        """The letters of the version that stand for the run."""
+        return hashlib.sha256(self.run_id.encode()).hexdigest()[:4]
 
 
 def version_facts(
@@ -154,6 +165,7 @@ def version_facts(
     here = {one[0] for one in precedents}
     decisions = [one for one in ledger if one.precedent_id in here]
     return VersionFacts(
+        info.run_id,
         tuple(tuple(one) for one in precedents),
         int(row[0]) if row else 0,
         int(row[1]) if row and row[1] is not None else -1,
@@ -518,6 +530,11 @@ def _changes(expected: str, facts: VersionFacts, ledger: Sequence[Decision], pre
     known = _VERSION.fullmatch(expected)
     if known is None:
         raise DecisionRefused(f"{expected!r} is no version of a precedent; take it from a preview of the decision.")
+    if not known["digest"].startswith(facts.run_mark):
+        raise DecisionRefused(
+            f"What was looked at belongs to another run than {facts.run_id}, so nothing was saved there; open the "
+            "memory in the run that is meant and look again."
+        )
     names = {one[0]: one[1] for one in facts.precedents}
     sentences = [
         f"{one.by} {_DONE[one.action]} "

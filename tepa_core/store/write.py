@@ -24,6 +24,7 @@ from tepa_core.store.connection import Store
 from tepa_core.store.derive import decided_rows, derive, evidence_rows, insert, places_decided, replay_lane
 from tepa_core.store.events import append_event
 from tepa_core.store.ledger import read_decisions, read_head
+from tepa_core.store.names import free_name, name_of_facts, name_of_log, name_of_simulation
 from tepa_core.store.queries import UnknownRunError
 
 #: Items in a stretch, on average, where a label of phases comes again; one that changes more often says something else.
@@ -117,7 +118,7 @@ def save_run(store: Store, result: RunResult, name: str | None = None) -> str:
     spec = result.spec
     run_id = spec.run_id
     with store.write() as cursor:
-        name = name or _name(cursor, run_id) or f"{spec.stream_spec.title}, {spec.seeds} seeds"
+        name = name or _name(cursor, run_id) or free_name(cursor, run_id, name_of_simulation(spec))
         decisions = in_effect(read_decisions(cursor, run_id))
         decided = set(places_decided(cursor, run_id, decisions).values())
         _remove(cursor, run_id)
@@ -162,7 +163,7 @@ def save_facts(store: Store, result: FactResult, facts: int, name: str | None = 
     run_id = spec.run_id
     asked = int(result.questions["t"].max()) + 1
     with store.write() as cursor:
-        name = name or _name(cursor, run_id) or f"Facts of {spec.name}"
+        name = name or _name(cursor, run_id) or free_name(cursor, run_id, name_of_facts(spec))
         _remove(cursor, run_id)
         insert(
             cursor,
@@ -271,7 +272,7 @@ def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | N
         method="", seed=0, occurred=at, arrived=arrival
     )
     with store.write() as cursor:
-        name = name or _name(cursor, run_id) or log.source
+        name = name or _name(cursor, run_id) or free_name(cursor, run_id, name_of_log(log.source, thresholds))
         decisions = in_effect(read_decisions(cursor, run_id))
         decided = decided_rows(decisions, places_decided(cursor, run_id, decisions))
         _remove(cursor, run_id)

@@ -14,7 +14,7 @@ from tepa_core.figures.theme import STATE_STYLE
 from tepa_core.inert import one_line
 from tepa_core.store import REVOCATION_RULES, RunInfo
 from tepa_core.store.queries import BATCH_SIZE
-from tepa_core.ui import boundary, cache, state
+from tepa_core.ui import boundary, cache, labels, state
 from tepa_core.ui.archive_rows import USES, Archive
 from tepa_core.ui.text import plain_text
 
@@ -291,10 +291,11 @@ def _box(
     default: str,
     explained: str | None = None,
 ) -> str:
+    shown = labels.told_apart({option: one_line(text) for option, text in words.items()})
     chosen = column.selectbox(
         label,
         list(words),
-        format_func=lambda option: one_line(words.get(option, option)),
+        format_func=lambda option: shown.get(option, one_line(option)),
         key=state.remember(name, list(words), default),
         help=explained,
     )

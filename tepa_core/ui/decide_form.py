@@ -22,6 +22,7 @@ from tepa_core.decisions import (
     in_effect,
     microseconds,
 )
+from tepa_core.figures.theme import method_label
 from tepa_core.store import KeyLife, RunInfo, UnknownPrecedentError, in_words_at
 from tepa_core.store.decide import MAX_REASON, DecisionRequest, record
 from tepa_core.store.queries import BATCH_SIZE
@@ -87,6 +88,8 @@ class Draft:
 
     Attributes
     ----------
+    where
+        The open memory's key, user or lane, and run, in Markdown.
     members
         (id, version, effect) of each memory it is about, the open one first; the versions are those of this drawing,
         and the effect goes into the ledger.
@@ -98,6 +101,7 @@ class Draft:
 
     run_id: str
     value: str
+    where: str
     action: Action
     pinned: bool
     members: tuple[tuple[str, str, Mapping[str, Any]], ...]
@@ -250,7 +254,9 @@ def _form(
 ) -> None:
     precedent, value = str(row["id"]), plain_text(row["value"]) or "(empty text)"
     label, _, _, explained = VERBS[action]
+    where = place_of(info, row)
     st.markdown(f"**{label}: {value}.** {explained}")
+    st.caption(f"It is about {where}.")
     pinned, at, found = False, None, None
     if action is not Action.UNDO:
         left, right = st.columns(2)
@@ -294,10 +300,24 @@ def _form(
     if request is None or request[:2] != (precedent, action):
         request = (precedent, action, secrets.token_hex(16))
         st.session_state[_REQUEST] = request
-    draft = Draft(info.run_id, str(row["value"]), action, pinned, members, at, request[2])
+    draft = Draft(info.run_id, str(row["value"]), where, action, pinned, members, at, request[2])
     _words(draft, standing)
     if found is not None:
         preview.changes(found)
+
+
+def whose(info: RunInfo, row: Mapping[Hashable, Any]) -> str:
+    """Name the user of a log's memory, or method and seed of a simulation's."""
+    return str(row["subject"]) if info.is_log else f"{method_label(row['method'])}, seed {row['seed']}"
+
+
+def place_of(info: RunInfo, row: Mapping[Hashable, Any]) -> str:
+    """Say in Markdown which memory of which run a decision touches: key, user or lane, name and id of the run."""
+    of = plain_text(whose(info, row))
+    return (
+        f"{plain_text(row['key'])}{f' of {of}' if of else ''}, in the run **{plain_text(info.name)}** "
+        f"(id {plain_text(info.run_id)})"
+    )
 
 
 def _when_box(column: Any, info: RunInfo, archive: Archive, row: Mapping[Hashable, Any], life: KeyLife) -> str:
@@ -427,6 +447,7 @@ def save(draft: Draft, undoes: str | None = None) -> None:
 
     Who acts is asked again for each, and the store refuses whoever may not.
     """
+    state.must_show(draft.run_id)
     who.keep_name()
     category = Category(st.session_state[f"category_{draft.action}"])
     reason = st.session_state[_TYPED] = str(st.session_state.get("reason_choice", ""))
@@ -473,7 +494,8 @@ def _outcome(
         if len(saved) > 1:
             rows = f"numbers {first.number} to {saved[-1].number}, one for each"
         again = "Decide anew where it was wrong." if draft.action is Action.UNDO else "U takes it back."
-        return "saved", f"{what}: {plain_text(draft.value)}. In the ledger: {rows}. {again}", None
+        words = f"{what}: {plain_text(draft.value)}. In the ledger: {rows}. {again} It is about {draft.where}."
+        return "saved", words, None
     words = " ".join(plain_text(error, 600) for _, error in refused[:1])
     if len(refused) > 1:
         words += f" And {len(refused) - 1:,} more were refused."

@@ -20,6 +20,7 @@ from tepa_core.importers import (
     unknown_outcomes,
 )
 from tepa_core.inert import one_line
+from tepa_core.ui import labels
 from tepa_core.ui.text import plain_text
 
 #: Field -> its name for people, and what its column holds.
@@ -113,11 +114,12 @@ def _left_out(token: str, table: Table, mapping: ColumnMapping) -> list[str]:
     asked = asked_about(mapping.unused(table.columns), user_known=mapping.column("user") is not None)
     if not asked:
         return []
+    written = labels.of_names(asked)
     return st.multiselect(
         "Columns that seem to change what a row means, or whose memory it is: choose above what they hold, or leave "
         "them out on purpose here",
         list(asked),
-        format_func=one_line,
+        format_func=lambda name: written.get(name, one_line(name)),
         key=f"map_ignored_{token}",
     )
 
@@ -156,11 +158,12 @@ def _outcome_words(token: str, table: Table, mapping: ColumnMapping) -> dict[str
 def _column_box(field: str, token: str, table: Table, guess: ColumnMapping, chosen: dict[str, str]) -> None:
     label, words = FIELD_WORDS[field]
     options = [None, *table.columns]
+    written = labels.told_apart({name: "–" if name is None else one_line(name) for name in options})
     column = st.selectbox(
         f"{label} (required)" if field in REQUIRED else label,
         options,
         index=options.index(guess.column(field)),
-        format_func=lambda name: "–" if name is None else one_line(name),
+        format_func=lambda name: written.get(name, "–"),
         key=f"map_{field}_{token}",
         help=words,
     )

@@ -10,7 +10,7 @@ import streamlit as st
 from tepa_core.figures.theme import method_label
 from tepa_core.inert import one_line
 from tepa_core.store import RunInfo
-from tepa_core.ui import cache, state
+from tepa_core.ui import cache, labels, state
 from tepa_core.ui.text import plain_text
 
 
@@ -92,10 +92,11 @@ def _of_log(info: RunInfo) -> Place | None:
         names.append(held)
     _say_unknown("subject", names)
     counts = dict(zip(names, subjects["revocations"], strict=False))
+    shown = labels.of_names(names, lambda name: one_line(name) or "(no user)")
     subject = middle.selectbox(
         "User",
         names,
-        format_func=lambda name: f"{one_line(name) or '(no user)'} · {_revoked(counts.get(name, 0))}",
+        format_func=lambda name: f"{shown.get(name, one_line(name))} · {_revoked(counts.get(name, 0))}",
         key=state.remember("subject", names, str(best["subject"].iloc[0]), told=True),
         help="Type to find one. The first has the most revocations.",
     )
@@ -115,15 +116,15 @@ def _key_box(column: st.delta_generator.DeltaGenerator, keys: pd.DataFrame) -> s
         state.choose("key", written[told])
     else:
         _say_unknown("key", ids)
-    columns = (keys["key_id"], keys["key"], keys["n_values"], keys["revocations"])
-    labels = {
-        name: f"{one_line(key)} · {values} value{'' if values == 1 else 's'}, {_revoked(falls)}"
-        for name, key, values, falls in zip(*columns, strict=True)
+    shown = labels.told_apart({name: one_line(key) for name, key in zip(ids, keys["key"], strict=True)})
+    words = {
+        name: f"{shown[name]} · {values} value{'' if values == 1 else 's'}, {_revoked(falls)}"
+        for name, values, falls in zip(ids, keys["n_values"], keys["revocations"], strict=True)
     }
     key_id: str = column.selectbox(
         "Key",
         ids,
-        format_func=lambda name: labels.get(name, name),
+        format_func=lambda name: words.get(name, one_line(name)),
         key=state.remember("key", ids, ids[0], told=True),
         help="What the memory is about. The first has the most revocations.",
     )

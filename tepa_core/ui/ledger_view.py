@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import secrets
 import tempfile
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pandas as pd
 import streamlit as st
 
 from tepa_core.decisions import Action, Category, Decision, DecisionRefused, PermissionRefused, StaleVersion, in_effect
 from tepa_core.figures import agreement
-from tepa_core.figures.theme import method_label
 from tepa_core.store import RunInfo, UnknownPrecedentError, UnknownRunError
 from tepa_core.store.archive_file import (
     export_active,
@@ -28,7 +27,7 @@ from tepa_core.store.decide import MAX_REASON, DecisionRequest, record, redact_r
 from tepa_core.store.ledger import verify_ledger
 from tepa_core.ui import boundary, cache, preview, state, who, widgets
 from tepa_core.ui.archive_rows import DONE
-from tepa_core.ui.decide_form import CATEGORIES, clock, foreseen_or_nothing, told
+from tepa_core.ui.decide_form import CATEGORIES, clock, foreseen_or_nothing, place_of, told, whose
 from tepa_core.ui.text import plain_text
 
 TABLE = "ledger_table"
@@ -128,7 +127,7 @@ def rows_of(info: RunInfo, decisions: Sequence[Decision]) -> pd.DataFrame:
                 "what": DONE[one.action] + (", pinned" if one.pinned else ""),
                 "value": "" if of is None else of["value"],
                 "key": "" if of is None else of["key"],
-                "whose": "" if of is None else _whose(info, of),
+                "whose": "" if of is None else whose(info, of),
                 "now": "" if of is None else of["state"],
                 "reason": CATEGORIES[one.category].split(":")[0],
                 "in words": one.reason if one.reason is not None else "(redacted)",
@@ -150,10 +149,6 @@ def _signed_in(decision: Decision) -> str:
     if decision.claim is not None:
         return f"no, {decision.claim.in_words()}"
     return "yes" if decision.vouched else "no, typed name"
-
-
-def _whose(info: RunInfo, row: Mapping[Hashable, Any]) -> str:
-    return str(row["subject"]) if info.is_log else f"{method_label(row['method'])}, seed {row['seed']}"
 
 
 def choose(info: RunInfo, decisions: Sequence[Decision]) -> Decision:
@@ -229,9 +224,19 @@ def _then_and_now(info: RunInfo, decision: Decision) -> None:
         )
 
 
+def _about(info: RunInfo, decision: Decision) -> str:
+    """Name the memory of a decision and its run, in Markdown."""
+    known = cache.precedents(info.run_id)
+    rows = known[known["id"] == decision.precedent_id].to_dict("records")
+    if not rows:
+        return f"a memory that is not there, in the run **{plain_text(info.name)}** (id {plain_text(info.run_id)})"
+    return f"{plain_text(rows[0]['value']) or '(empty text)'}, {place_of(info, rows[0])}"
+
+
 def _undo_form(info: RunInfo, decision: Decision) -> None:
     with st.expander("Undo this decision", icon=":material/undo:", key="undo_decision"):
-        st.caption("Everything is as it was before it; both rows stay in the ledger.")
+        about = _about(info, decision)
+        st.caption(f"Everything is as it was before it; both rows stay in the ledger. It is about {about}.")
         version = cache.version_of(info.run_id, decision.precedent_id)
         held = st.session_state.get("undo_request")
         if held is None or held[0] != decision.decision_id:
@@ -250,12 +255,15 @@ def _undo_form(info: RunInfo, decision: Decision) -> None:
         request = replace(request, effect=foreseen_or_nothing(request))
         with st.form("undo_form", border=False):
             st.text_input("Why", key="undo_reason", max_chars=MAX_REASON)
-            st.form_submit_button("Undo it", key="undo_save", icon=":material/undo:", on_click=_undo, args=(request,))
+            st.form_submit_button(
+                "Undo it", key="undo_save", icon=":material/undo:", on_click=_undo, args=(request, about)
+            )
 
 
 @boundary.callback
-def _undo(request: DecisionRequest) -> None:
+def _undo(request: DecisionRequest, about: str) -> None:
     """Take a decision back; a callback."""
+    state.must_show(request.run_id)
     who.keep_name()
     reason = str(st.session_state.get("undo_reason", ""))
     try:
@@ -266,7 +274,7 @@ def _undo(request: DecisionRequest) -> None:
             words += " The page shows it as it is now."
         st.session_state[_NOTICE] = (False, words)
     else:
-        st.session_state[_NOTICE] = (True, f"Undone. In the ledger: number {done.number}.")
+        st.session_state[_NOTICE] = (True, f"Undone. In the ledger: number {done.number}. It is about {about}.")
         st.session_state.pop("undo_reason", None)
         cache.forget()
 
@@ -300,6 +308,7 @@ def _ask_redaction(decision_id: str | None) -> None:
 
 @boundary.callback
 def _redact(run_id: str, number: int) -> None:
+    state.must_show(run_id)
     who.keep_name()
     st.session_state.pop(_ASKED, None)
     try:

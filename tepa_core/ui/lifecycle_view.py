@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from tepa_core.figures import LifecycleData
 from tepa_core.inert import one_line
 from tepa_core.store import KeyLife
-from tepa_core.ui import boundary, state
+from tepa_core.ui import boundary, labels, state
 
 #: A log's evidence is late when it arrived more than this after it happened (microseconds).
 LATE = 24 * 60 * 60 * 1_000_000
@@ -64,7 +64,10 @@ def value_labels(life: KeyLife) -> dict[str, str]:
     """Name each value of the key with where it stands now: id of the precedent -> "window, active"."""
     states = life.values["state"].where(~life.values["deprecated"], "deprecated")
     rows = zip(life.values["id"], life.values["value"], states, strict=True)
-    return {str(name): f"{one_line(value) or '(empty text)'}, {stands}" for name, value, stands in rows}
+    named = {str(name): (one_line(value) or "(empty text)", stands) for name, value, stands in rows}
+    # Told apart by the value itself: two that look alike stay two wherever they stand.
+    values = labels.told_apart({name: value for name, (value, _) in named.items()})
+    return {name: f"{values[name]}, {stands}" for name, (_, stands) in named.items()}
 
 
 def order_of(life: KeyLife, precedent: str) -> list[str]:

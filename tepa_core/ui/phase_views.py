@@ -14,7 +14,7 @@ from tepa_core.figures.theme import method_label
 from tepa_core.inert import one_line, visible
 from tepa_core.methods import METHODS
 from tepa_core.store import RunInfo
-from tepa_core.ui import cache, headline, spec_words, state
+from tepa_core.ui import cache, headline, labels, spec_words, state
 from tepa_core.ui.text import plain_text
 from tepa_core.ui.widgets import figure, table
 
@@ -62,13 +62,13 @@ def differences(info: RunInfo, compared: pd.DataFrame, methods: Sequence[str], l
     if compared.empty:
         st.info("There is nothing to compare: this run has one method. Start one with more methods on Run.")
         return
-    scopes = list(dict.fromkeys(compared["scope"]))
+    scopes = labels.of_names(dict.fromkeys(compared["scope"]), plain_text)
     scope = st.segmented_control(
         "Tasks of",
-        scopes,
-        format_func=plain_text,
+        list(scopes),
+        format_func=lambda name: scopes.get(name, name),
         required=True,
-        key=state.remember("tasks_of", scopes, scopes[-1]),
+        key=state.remember("tasks_of", list(scopes), list(scopes)[-1]),
     )
     chosen = compared["a"].isin(methods) & compared["b"].isin(methods)
     rows = compared[chosen & (compared["scope"] == scope)]
@@ -98,11 +98,11 @@ def another_run(info: RunInfo, methods: Sequence[str], level: float) -> None:
         st.info(f"There is no other {what} yet. Start one with another setting, and compare it here.")
         st.page_link(RUN_PAGE, label="Start another run", icon=":material/play_circle:")
         return
-    names = dict(zip(others["run_id"], others["name"], strict=True))
+    names = labels.of_runs(others)
     other = st.selectbox(
         "Compare with",
         list(names),
-        format_func=lambda run: f"{one_line(names.get(run, run))} ({run})",
+        format_func=lambda run: names.get(run, one_line(run)),
         key=state.remember("against", list(names), next(iter(names))),
     )
     here, there = spec_from_dict(info.spec), spec_from_dict(cache.run_info(other).spec)

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from tepa_core.decisions import DecisionRefused
 from tepa_core.store import RunInfo
 from tepa_core.ui.text import plain_text
 
@@ -181,6 +182,22 @@ def set_run(info: RunInfo, *, by_link: bool) -> None:
         for name in [name for name in st.query_params if name not in OF_THE_VISIT]:
             del st.query_params[name]
     st.session_state[_RUN], st.session_state[_KIND] = info, kind
+
+
+def must_show(run_id: str) -> None:
+    """Let a callback write only into the run whose page was drawn; first thing in a callback that decides.
+
+    Raises
+    ------
+    DecisionRefused
+        If another run was chosen meanwhile, by a click that came together with this one.
+    """
+    chosen = st.session_state.get(key_of("run"), run_id)
+    if chosen != run_id:
+        raise DecisionRefused(
+            f"This was filled in for the run {run_id}, and the run {chosen} is chosen now. Nothing was saved; open the "
+            "run that you mean and decide there."
+        )
 
 
 class RunUnreadable(ValueError):  # noqa: N818 - it names what is wrong with the run, and is shown to people

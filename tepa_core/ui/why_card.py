@@ -101,6 +101,13 @@ def change(life: KeyLife, transition_id: str) -> str:
     return f"{at}: {STATE_STYLE[step['from_state']].label} → {STATE_STYLE[step['to_state']].label}"
 
 
+def _which(life: KeyLife, precedent: str, transition_id: str) -> str:
+    """Give the number of a change that day, minute and states do not tell from another one of the same memory."""
+    own = [str(name) for name in life.transitions.loc[life.transitions["id"] == precedent, "transition_id"]]
+    alike = [name for name in own if change(life, name) == change(life, transition_id)]
+    return f", change {own.index(transition_id) + 1} of {len(own)}" if len(alike) > 1 else ""
+
+
 def rule_in_words(rule: str, th: Thresholds) -> str:
     """Say what a rule does, with the thresholds of the run, for a person who has never seen the method."""
     posterior = (
@@ -138,7 +145,7 @@ def show(life: KeyLife, precedent: str, transition_id: str | None) -> None:
             _refused(life, precedent)
             return
         step, reason = _step(life, transition_id), life.why(transition_id)
-        st.markdown(f"**Why: {value}, {_arrow(step)}**")
+        st.markdown(f"**Why: {value}, {_arrow(step)}{_which(life, precedent, transition_id)}**")
         st.markdown(plain_text(reason.sentence, limit=600))
         st.caption(rule_in_words(step["rule"], life.thresholds))
         st.table(_arithmetic(reason.lines), hide_index=True, border="horizontal", alt="The numbers that decided")

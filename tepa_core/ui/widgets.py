@@ -14,7 +14,7 @@ from tepa_core.csvsafe import to_safe_csv
 from tepa_core.experiment import Progress
 from tepa_core.inert import one_line
 from tepa_core.store import RunInfo, StoreError, UnknownRunError
-from tepa_core.ui import boundary, cache, state
+from tepa_core.ui import boundary, cache, labels, state
 from tepa_core.ui.text import plain_text
 
 
@@ -38,7 +38,7 @@ def frame(page: str, title: str, question: str) -> None:
         st.error(plain_text(error, limit=600), icon=":material/database_off:")
         st.stop()
     _say_if_gone()
-    names = dict(zip(listed["run_id"], listed["name"], strict=True))
+    names = labels.of_runs(listed)
     asked, by_link = st.query_params.get("run"), state.news("run") is not None
     if asked is not None and asked not in names and asked != st.session_state.get("run_in_url"):
         instead = plain_text(names[next(iter(names))])
@@ -47,7 +47,7 @@ def frame(page: str, title: str, question: str) -> None:
         run_id = st.selectbox(
             "Run",
             list(names),
-            format_func=lambda run: one_line(names.get(run, run)),
+            format_func=lambda run: names.get(run, one_line(run)),
             key=state.remember("run", list(names), next(iter(names)), told=True),
             help="Every page shows this run. Start another on Run, or load your own log on Import.",
         )

@@ -106,7 +106,7 @@ def test_name_preset_template_and_zone_reach_the_run(open_page: OpenPage) -> Non
 @pytest.mark.usefixtures("own_database")
 def test_sample_takes_one_click(open_page: OpenPage) -> None:
     at = press(open_page("data/import"), "sample_heads_of_government.csv")
-    assert "heads_of_government.csv: read 300 · loaded 300 · rejected 0" in words(at)
+    assert "heads_of_government.csv, direct_facts: read 300 · loaded 300 · rejected 0" in words(at)
     assert queries.run_info(cache.store(), at.query_params["run"]).thresholds.n_rec == 1
     assert at.sidebar.selectbox(key="run_choice").value == at.query_params["run"]
     assert at.radio[0].value == "direct_facts"

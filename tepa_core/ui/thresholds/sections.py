@@ -16,12 +16,12 @@ from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment.sweep import Grid
 from tepa_core.figures.theme import STATE_STYLE, method_label
 from tepa_core.files import FileRefused
-from tepa_core.inert import one_line, visible
+from tepa_core.inert import visible
 from tepa_core.lifecycle import Thresholds
 from tepa_core.methods import METHODS
 from tepa_core.store import RunInfo
 from tepa_core.store.settings import LONGEST_NAME, delete_setting, save_setting
-from tepa_core.ui import boundary, cache, state, who
+from tepa_core.ui import boundary, cache, labels, state, who
 from tepa_core.ui.headline import points
 from tepa_core.ui.text import plain_text
 from tepa_core.ui.thresholds import board, sliders
@@ -81,7 +81,13 @@ def choose_view(info: RunInfo, methods: list[str]) -> tuple[str, str, str, str]:
     scope = OVERALL
     if not info.is_log:
         hardest = "reversal" if "reversal" in scopes else OVERALL
-        scope = right.selectbox("Tasks of", scopes, format_func=one_line, key=state.remember("tasks", scopes, hardest))
+        written = labels.of_names(scopes)
+        scope = right.selectbox(
+            "Tasks of",
+            scopes,
+            format_func=lambda name: written.get(name, name),
+            key=state.remember("tasks", scopes, hardest),
+        )
         state.write("tasks", scope)
     method = methods[0] if methods else ""
     if len(methods) > 1:
@@ -388,7 +394,13 @@ def keep(info: RunInfo, drawn: Drawn) -> None:
         st.form_submit_button("Save", icon=":material/save:", key="setting_save", on_click=_save, args=(drawn.current,))
     with right:
         if saved:
-            chosen = st.selectbox("Saved settings", list(saved), format_func=one_line, key="saved_setting")
+            written = labels.of_names(saved)
+            chosen = st.selectbox(
+                "Saved settings",
+                list(saved),
+                format_func=lambda name: written.get(name, name),
+                key="saved_setting",
+            )
             setting = saved[chosen]
             st.text(sliders.as_text(setting).replace(",", ", ") or "the paper's setting")
             with st.container(horizontal=True):
