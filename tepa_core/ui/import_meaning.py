@@ -47,9 +47,9 @@ FIELD_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 #: What a word of the outcome column can mean, and how it is said.
 MEANINGS: Mapping[str, tuple[str, bool | None]] = MappingProxyType(
     {
-        "supports": ("supports the value", True),
-        "refutes": ("refutes the value", False),
-        "asserts": ("states the value, as an empty cell does", None),
+        "supports": ("supports", True),
+        "refutes": ("refutes", False),
+        "asserts": ("states it", None),
     }
 )
 _REJECT = "reject"
@@ -138,6 +138,7 @@ def _outcome_words(token: str, table: Table, mapping: ColumnMapping) -> dict[str
             ),
             key=f"map_usual_{token}",
         )
+        st.caption("Rows with a word that stays not known are rejected. “States it” counts as an empty cell does.")
         told: dict[str, bool | None] = {}
         for start in range(0, min(len(words), 24), 4):
             for column, word in zip(st.columns(4), words[start : start + 4], strict=False):
@@ -147,7 +148,7 @@ def _outcome_words(token: str, table: Table, mapping: ColumnMapping) -> dict[str
                         f"“{plain_text(word, 30)}”",
                         [_REJECT, *MEANINGS],
                         index=[_REJECT, *MEANINGS].index(prefilled),
-                        format_func=lambda name: MEANINGS[name][0] if name in MEANINGS else "unknown: reject the row",
+                        format_func=lambda name: MEANINGS[name][0] if name in MEANINGS else "not known",
                         key=f"map_word_{words.index(word)}_{take}_{token}",
                     )
                 if meaning in MEANINGS:
