@@ -950,11 +950,12 @@ def _bench(options: argparse.Namespace) -> Report:
 
 
 def _app(options: argparse.Namespace) -> Report:
-    command = [sys.executable, "-m", "tepa_core.ui.launch", "--port", str(options.port)]
+    command = [sys.executable, "-m", "tepa_core.ui.launch", "--with-parent", "--port", str(options.port)]
     environment = {**os.environ, PATH_VARIABLE: str(_path(options))}
     # With --json stdout holds one object alone, so what the dashboard says goes to stderr.
+    # The pipe ends the dashboard with this process, should it be killed (`tepa_core.ui.lifeline`).
     child = subprocess.Popen(  # noqa: S603 - this interpreter, a module of this program and a number
-        command, env=environment, stdout=sys.stderr.fileno() if options.json else None
+        command, env=environment, stdin=subprocess.PIPE, stdout=sys.stderr.fileno() if options.json else None
     )
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -971,6 +972,8 @@ def _app(options: argparse.Namespace) -> Report:
                 continue
     finally:
         signal.signal(signal.SIGTERM, kept)
+        if child.stdin is not None:
+            child.stdin.close()
     return Report({"port": options.port, "exit_code": code}, "The dashboard has ended.", code if code > 0 else 0)
 
 

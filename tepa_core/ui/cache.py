@@ -7,7 +7,6 @@ import json
 import threading
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -49,14 +48,10 @@ from tepa_core.store.ledger import reasserted as reasserted_rows
 from tepa_core.store.previewed import Preview, preview
 from tepa_core.store.replays import encoded_log
 from tepa_core.store.settings import settings
+from tepa_core.ui.database import opened
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-@st.cache_resource(show_spinner=False)
-def _open(path: str) -> Store:
-    return Store(Path(path))
 
 
 @st.cache_resource(show_spinner=False)
@@ -73,7 +68,7 @@ def store() -> Store:
     StoreError
         If it cannot be opened; the shared frame shows the message.
     """
-    return _open(str(default_path()))
+    return opened(str(default_path()))
 
 
 def question(function: Callable[Concatenate[Store, P], R]) -> Callable[P, R]:
@@ -85,7 +80,7 @@ def question(function: Callable[Concatenate[Store, P], R]) -> Callable[P, R]:
     @wraps(function)
     def answer(db: str, generation: int, *args: P.args, **kwargs: P.kwargs) -> R:
         del generation
-        return function(_open(db), *args, **kwargs)
+        return function(opened(db), *args, **kwargs)
 
     # `wraps` gives each cached function the name and source of its question, which is what Streamlit tells them by.
     cached: Callable[..., R] = st.cache_data(show_spinner=False, max_entries=256)(answer)
@@ -294,7 +289,7 @@ def reference_success(database: Store, run_id: str) -> tuple[float, ...]:
 def _log(db: str, run_id: str, decisions: int) -> tuple[EncodedLog, pd.DataFrame]:
     # The number of decisions tells one state of the log from the next: the ledger only grows.
     del decisions
-    return encoded_log(_open(db), run_id)
+    return encoded_log(opened(db), run_id)
 
 
 def _log_of(database: Store, run_id: str) -> tuple[EncodedLog, pd.DataFrame]:

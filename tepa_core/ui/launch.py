@@ -33,10 +33,16 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
+from tepa_core.ui import lifeline
+
 ADDRESS = "127.0.0.1"
 APP = Path(__file__).resolve().parents[2] / "app.py"
 _SECONDS_TO_ANSWER = 60.0
 _SECONDS_TO_END = 5.0
+
+
+#: With what the server ends when the database cannot be used; it has said why.
+CANNOT_OPEN = 3
 
 
 class PortError(ValueError):
@@ -45,6 +51,10 @@ class PortError(ValueError):
 
 class StartError(RuntimeError):
     """The dashboard did not come up; the message says how far it got."""
+
+
+class DatabaseRefused(StartError):  # noqa: N818 - it names what happened; the server has said why
+    """The database cannot be used: held by another process, damaged, not writable."""
 
 
 def serve(
@@ -85,12 +95,14 @@ def serve(
         If the port is taken or not allowed.
     StartError
         If the server stops or does not answer, or if the script does not compile.
+    DatabaseRefused
+        If the database cannot be used. The server has written the reason to stderr.
     """
     _check_port(port)
     environment = dict(os.environ)
     if db is not None:
         environment["TEPA_DB"] = str(Path(db).resolve())
-    command = [sys.executable, "-m", "tepa_core.ui.serve", str(app)]
+    command = [sys.executable, "-m", "tepa_core.ui.serve", lifeline.OPTION, str(app)]
     command += [f"--server.address={ADDRESS}", f"--server.port={port}", "--server.headless=true"]
     # Streamlit's own greeting names the address before the first visit is over.
     command += ["--browser.gatherUsageStats=false", "--logger.hideWelcomeMessage=true"]
@@ -99,7 +111,8 @@ def serve(
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     server = None
     try:
-        server = subprocess.Popen(command, env=environment)  # noqa: S603  the command is built here, without a shell
+        # The command is built here, without a shell. The pipe ends the server with this process, should it be killed.
+        server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE)  # noqa: S603
         _wait_for_answer(server, port)
         _visit(server, port, patience)
         (ready or _announce)(f"http://{ADDRESS}:{port}")
@@ -185,6 +198,8 @@ def _visit(server: subprocess.Popen[bytes], port: int, patience: float) -> None:
 
 
 def _stopped(server: subprocess.Popen[bytes]) -> StartError:
+    if server.returncode == CANNOT_OPEN:
+        return DatabaseRefused("The database cannot be used; the reason stands above.")
     return StartError(f"The dashboard stopped while it started (exit code {server.returncode}); see the log above.")
 
 
@@ -197,6 +212,9 @@ def _end(server: subprocess.Popen[bytes]) -> None:
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
         server.kill()
         server.wait()
+    finally:
+        if server.stdin is not None:
+            server.stdin.close()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -210,14 +228,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 done, 1 the dashboard did not start or failed, 2 bad usage.
+        Exit code: 0 done, 1 the dashboard did not start or failed, 2 bad usage, or a database that cannot be used.
     """
     parser = argparse.ArgumentParser(prog="python -m tepa_core app", description="Start the dashboard.")
     parser.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
     parser.add_argument("--db", type=Path, help="database file (default: TEPA_DB, else data/tepa.duckdb)")
+    parser.add_argument(lifeline.OPTION, action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
+    if options.with_parent:
+        lifeline.end_with_parent()
     try:
         return serve(options.port, options.db)
+    except DatabaseRefused:
+        return 2
     except (PortError, StartError) as error:
         sys.stderr.write(f"{error}\n")
         return 2 if isinstance(error, PortError) else 1

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tepa_core.store import Store
 from tepa_core.ui import launch
 
 SERVE = "import sys; from pathlib import Path; from tepa_core.ui.launch import serve; sys.exit(serve({}))"
@@ -141,6 +142,69 @@ def test_the_handler_of_sigterm_is_put_back(tmp_path: Path, port: int) -> None:
     with pytest.raises(launch.StartError):
         launch.serve(port, app=tmp_path / "missing.py", ready=never)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def children(process: int) -> list[int]:
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
+    return [int(word) for word in found.stdout.split()]
+
+
+def gone(process: int) -> bool:
+    """Whether a process has ended; one that waits for nobody to ask for its code has."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+@pytest.mark.parametrize("by_command", [False, True])
+def test_a_killed_launcher_takes_the_server_with_it(app: Path, port: int, tmp_path: Path, by_command: bool) -> None:
+    command = serving(app, port)
+    if by_command:
+        command = [sys.executable, "-m", "tepa_core", "app", "--port", str(port), "--db", str(tmp_path / "a.duckdb")]
+    with running(command) as process:
+        assert first_line(process) == f"Ready: http://127.0.0.1:{port}"
+        below = children(process.pid)
+        below += [grandchild for child in below for grandchild in children(child)]
+        assert len(below) == (2 if by_command else 1)
+        process.kill()
+        until = time.monotonic() + 30
+        while not all(map(gone, below)) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert all(map(gone, below))
+        assert not answers(port)
+
+
+def test_a_second_dashboard_on_the_same_database_is_not_ready(tmp_path: Path, port: int) -> None:
+    path = tmp_path / "a.duckdb"
+    with Store(path):
+        second = subprocess.run(
+            [sys.executable, "-m", "tepa_core", "app", "--port", str(port), "--db", str(path)],
+            cwd=launch.APP.parent,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert second.returncode == 2
+    assert "Ready" not in second.stdout
+    assert f"{path} is open in another process. Close the dashboard or command that uses it" in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+def test_a_dashboard_on_what_is_no_database_is_not_ready(tmp_path: Path, port: int) -> None:
+    (tmp_path / "notes.txt").write_text("buy milk")
+    refused = subprocess.run(
+        [sys.executable, "-m", "tepa_core.ui.launch", "--port", str(port), "--db", str(tmp_path / "notes.txt")],
+        cwd=launch.APP.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    [said] = refused.stderr.splitlines()
+    assert "is no DuckDB file" in said
 
 
 def test_a_port_in_use_is_a_sentence(capfd: pytest.CaptureFixture[str]) -> None:
