@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ import pandas as pd
 
 from tepa_core.experiment import AnswerError, ChatBackend, FactSpec, Progress, run_facts
 from tepa_core.experiment.facts import DETERMINISTIC
-from tepa_core.isolated import ReadingFailed, isolated
+from tepa_core.isolated import ReadingFailed, Waiting, measured
 from tepa_core.lifecycle import Thresholds
 from tepa_core.limits import LimitExceeded, Limits
 from tepa_core.store import Store, StoredAnswers, queries, save_facts
@@ -127,8 +128,15 @@ def run_facts_and_keep(
     )
 
 
-def read_facts(path: Path, label: str | None = None) -> FactFile:
+def read_facts(path: Path, label: str | None = None, waiting: Waiting | None = None) -> FactFile:
     """Read a fact file in a child process that may take only so much memory and time.
+
+    Parameters
+    ----------
+    path, label
+        As for `read_fact_file`.
+    waiting
+        Called again and again in the meantime; what it raises ends the reading.
 
     Raises
     ------
@@ -137,8 +145,8 @@ def read_facts(path: Path, label: str | None = None) -> FactFile:
     """
     limits = Limits.from_environment()
     try:
-        limits.check_file(path)
-        return isolated(limits, read_fact_file, path, label=label)
+        limits.check_text(path)
+        return measured(limits, partial(read_fact_file, path, label=label), waiting)[0]
     except (ReadingFailed, LimitExceeded) as error:
         raise FactFileError(str(error)) from None
     except OSError as error:

@@ -37,7 +37,9 @@ from pathlib import Path
 from typing import IO, Any, Final, ParamSpec, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from tepa_core.limits import Limits
 
@@ -45,7 +47,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Called again and again while a file is read; what it raises ends the child and is raised.
-Waiting = Callable[[], None]
+Waiting = Callable[[], object]
 
 _MB: Final = 1_000_000
 _SECONDS_TO_START: Final = 60.0
@@ -429,7 +431,10 @@ def _crossing(error: Exception) -> _Raised:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes tables of text as numbers and the distinct texts: a text that repeats crosses once."""
+    """Writes tables of text as numbers and the distinct texts, in Arrow's form: a text that repeats crosses once.
+
+    Pickled as objects, a million texts would cost their size again on both sides, for noting each.
+    """
 
     def reducer_override(self, thing: Any) -> Any:
         if not isinstance(thing, pd.DataFrame):
@@ -439,18 +444,26 @@ class _Pickler(pickle.Pickler):
             cells = thing[name]
             if cells.dtype == object:
                 codes, texts = pd.factorize(cells.to_numpy())
-                columns.append((name, codes.astype(np.int32), np.append(np.asarray(texts, dtype=object), [None])))
+                columns.append((name, codes.astype(np.int32), _packed(np.asarray(texts, dtype=object))))
             else:
                 columns.append((name, cells.array, None))
         return _frame, (columns, len(thing))
 
 
+def _packed(texts: npt.NDArray[np.object_]) -> pa.Array | list[Any]:
+    if pd.api.types.infer_dtype(texts, skipna=False) == "string":
+        return pa.array(texts, pa.large_string())
+    return list(texts)
+
+
 def _frame(columns: list[tuple[str, Any, Any]], rows: int) -> pd.DataFrame:
     """Put a table together again; equal texts of a column are one object, whatever they were before."""
-    return pd.DataFrame(
-        {
-            name: pd.Series(cells if texts is None else texts[cells], dtype=None if texts is None else object)
-            for name, cells, texts in columns
-        },
-        index=range(rows),
-    )
+    made: dict[str, pd.Series[Any]] = {}
+    for name, cells, packed in columns:
+        if packed is None:
+            made[name] = pd.Series(cells)
+            continue
+        texts = np.full(len(packed) + 1, None, dtype=object)
+        texts[:-1] = packed.to_numpy(zero_copy_only=False) if isinstance(packed, pa.Array) else packed
+        made[name] = pd.Series(texts[cells], dtype=object)
+    return pd.DataFrame(made, index=range(rows))

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
 from tepa_core.experiment import Progress
-from tepa_core.importers import ColumnMapping, EvidenceLog, ImportRefused, Table, apply, open_log, suggest
-from tepa_core.isolated import ReadingFailed, isolated
+from tepa_core.importers import Beginning, ColumnMapping, EvidenceLog, ImportRefused, read_beginning, read_evidence
+from tepa_core.isolated import ReadingFailed, Waiting, measured
 from tepa_core.lifecycle import PRESETS, Thresholds
 from tepa_core.limits import Limits
 from tepa_core.store import LogImport, Store, queries, save_log
 
-__all__ = ["ImportReport", "import_log", "preview", "read_log"]
+__all__ = ["ImportReport", "first_records", "import_log", "preview"]
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,21 +92,33 @@ def preview(
     ImportRefused
         If the file cannot be read, or a required field has no column.
     """
-    table = read_log(path, format)
-    return apply(table, _resolved(table, mapping, tz, guess), Limits.from_environment())
+    limits = Limits.from_environment()
+    return _in_child(limits, partial(read_evidence, path, format, mapping, tz, guess, limits))[0]
 
 
-def read_log(path: Path, format: str = "auto") -> Table:
-    """Read a log file as text, in a child process that may take only so much memory and time.
+def first_records(path: Path, rows: int, waiting: Waiting | None = None) -> Beginning:
+    """Read a log file as text and keep its first records, enough to see what its columns mean.
+
+    Parameters
+    ----------
+    rows
+        How many records are kept at most; fewer when there is much in them.
+    waiting
+        Called again and again in the meantime; what it raises ends the reading.
 
     Raises
     ------
     ImportRefused
         If it cannot be read, or takes more than the limits allow.
     """
+    limits = Limits.from_environment()
+    return _in_child(limits, partial(read_beginning, path, "auto", rows, limits), waiting)
+
+
+def _in_child(limits: Limits, call: partial[R], waiting: Waiting | None = None) -> R:
+    """Have a file read in a process of its own; the refusal of that is a refusal of the file."""
     try:
-        limits = Limits.from_environment()
-        return isolated(limits, open_log, path, format, limits)
+        return measured(limits, call, waiting)[0]
     except ReadingFailed as error:
         raise ImportRefused(str(error)) from None
 
@@ -159,10 +174,11 @@ def import_log(
     report = progress or _silent
     known = source or path.name
     report(0.0, f"Reading {known}")
-    table = read_log(path, format)
-    meaning = _resolved(table, mapping, tz, guess)
-    report(0.3, f"Checking {len(table.frame) + len(table.issues):,} records")
-    log = apply(table, meaning, Limits.from_environment())
+    limits = Limits.from_environment()
+    call = partial(read_evidence, path, format, mapping, tz, guess, limits)
+    # An exception in the report, as when a page is left, ends the child that reads.
+    log, meaning = _in_child(limits, call, lambda: report(0.0, f"Reading {known}"))
+    report(0.3, f"Checked {log.read:,} records")
     if log.loaded == 0:
         first = log.issues.iloc[0]
         raise ImportRefused(
@@ -201,13 +217,6 @@ def import_log(
         log.mapping,
         log.unused,
     )
-
-
-def _resolved(table: Table, mapping: ColumnMapping | None, tz: str | None, guess: bool) -> ColumnMapping:
-    chosen = mapping or ColumnMapping(())
-    if guess:
-        chosen = suggest(table).updated(chosen)
-    return chosen if tz is None else dataclasses.replace(chosen, tz=tz)
 
 
 def _silent(fraction: float, sentence: str) -> None:

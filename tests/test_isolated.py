@@ -61,6 +61,9 @@ def tables(path: Path) -> pd.DataFrame:
         {
             "text": pd.Series(["a", None, "a", ""], dtype=object),
             "none": pd.Series([None] * 4, dtype=object),
+            "mixed": pd.Series(["a", 1, None, True], dtype=object),
+            "spelled": pd.Series(["\u00f8\U0001f600\0", "", "\u00f8", None], dtype=object),
+            "time": pd.to_datetime(["2026-01-01"] * 3 + [None]).tz_localize("UTC").as_unit("us"),
             "number": [1, 2, 3, 4],
             "flag": [True, False, True, False],
         }

@@ -15,6 +15,7 @@ from tepa_core.importers.mapping import (
     unknown_outcomes,
 )
 from tepa_core.importers.outcomes import offered
+from tepa_core.importers.reading import Beginning, read_beginning, read_evidence
 from tepa_core.importers.registry import IMPORTERS, detect, open_log
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ORDERS",
     "REQUIRED",
     "TEMPLATE_CSV",
+    "Beginning",
     "ColumnMapping",
     "EvidenceLog",
     "ImportRefused",
@@ -36,6 +38,8 @@ __all__ = [
     "issues_csv",
     "offered",
     "open_log",
+    "read_beginning",
+    "read_evidence",
     "suggest",
     "unknown_outcomes",
 ]

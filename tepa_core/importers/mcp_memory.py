@@ -51,8 +51,7 @@ class McpMemory:
 
     def read(self, path: Path, limits: Limits = USUAL) -> Table:
         """Read the file. Raises ImportRefused when nothing in it is an observation or a relation."""
-        digest = scan_text(path, whole=False)
-        limits.check_file(path)
+        digest = scan_text(path, whole=False, limits=limits)
         rows: list[tuple[str | None, ...]] = []
         numbers: list[int] = []
         issues: list[Issue] = []

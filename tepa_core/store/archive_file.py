@@ -11,6 +11,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tepa_core import __version__
 from tepa_core.decisions import Action, Occasion, in_effect
 from tepa_core.experiment import RunSpec
 from tepa_core.files import beside
-from tepa_core.isolated import ReadingFailed, isolated
+from tepa_core.isolated import ReadingFailed, Waiting, measured
 from tepa_core.lifecycle import Thresholds
 from tepa_core.limits import Limits
 from tepa_core.methods import thresholds_of
@@ -117,11 +118,16 @@ def export_run(store: Store, run_id: str, path: Path, *, replace: bool = False) 
     return {"evidence": tables["evidence"].num_rows, "decisions": len(decisions)}
 
 
-def import_archive(store: Store, path: Path) -> str:
+def import_archive(store: Store, path: Path, waiting: Waiting | None = None) -> str:
     """Take in a run that `export_run` wrote: the same precedents, transitions, ledger and verification.
 
     The ledger of the database notes who took it in and from which file. Its decisions stay as they are and are
     claimed elsewhere from then on: that they verify does not show who took them.
+
+    Parameters
+    ----------
+    waiting
+        Called again and again while the file is read; what it raises ends the reading, and nothing is stored.
 
     Returns
     -------
@@ -134,7 +140,7 @@ def import_archive(store: Store, path: Path) -> str:
         If any of the file is not as it should be (see `read_archive`), or the run is here already. Nothing is stored.
     """
     actor = store.permit()
-    found = _checked(path)
+    found = _checked(path, waiting)
     run_id = str(found.run["run_id"])
     with store.write() as cursor:
         if cursor.execute("SELECT 1 FROM run WHERE run_id = ?", [run_id]).fetchone():
@@ -154,10 +160,10 @@ def import_archive(store: Store, path: Path) -> str:
     return run_id
 
 
-def _checked(path: Path) -> CheckedArchive:
+def _checked(path: Path, waiting: Waiting | None) -> CheckedArchive:
     try:
         limits = Limits.from_environment()
-        return isolated(limits, read_archive, path, limits)
+        return measured(limits, partial(read_archive, path, limits), waiting)[0]
     except ReadingFailed as error:
         raise ArchiveRefused(str(error)) from None
 

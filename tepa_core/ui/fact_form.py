@@ -165,7 +165,12 @@ def start(wanted: Wanted) -> None:
     """Run a file and store the run, or open the run if it exists already; then show the page anew with it."""
     try:
         with wanted.as_file() as path:
-            file = read_facts(path, label=wanted.label)
+            words = f"Reading {plain_text(wanted.label)}"
+            reading = st.progress(0.0, words)
+            try:
+                file = read_facts(path, wanted.label, lambda: reading.progress(0.0, words))
+            finally:
+                reading.empty()
         spec = planned(
             file,
             methods=wanted.methods,

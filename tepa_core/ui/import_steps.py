@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,8 @@ from tepa_core.importers import (
 )
 from tepa_core.lifecycle import PRESETS
 from tepa_core.limits import Limits
-from tepa_core.logs import ImportReport, import_log, read_log
+from tepa_core.logs import ImportReport, first_records, import_log
+from tepa_core.store import queries
 from tepa_core.ui import badges, boundary, cache, state, who, widgets
 from tepa_core.ui.import_meaning import FIELD_WORDS
 from tepa_core.ui.text import plain_text
@@ -81,6 +83,7 @@ PRESET_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 #: Records that are checked before loading, and rows that are shown of them.
 PREVIEWED = 100_000
 _FIRST_ROWS = 8
+_FIRST_ISSUES = 1_000
 
 _CHOICE, _TABLE, _PREVIEW, _REPORT = "import_choice", "import_table", "import_preview", "import_report"
 _UPLOAD = "import_upload"
@@ -169,15 +172,19 @@ def read(source: Source) -> Table | None:
     if held is None or held[0] != source.token:
         st.session_state.pop(_TABLE, None)
         st.session_state.pop(_PREVIEW, None)
-        with source.as_file() as path, st.spinner(f"Reading {plain_text(source.name)}"):
+        with source.as_file() as path:
+            words = f"Reading {plain_text(source.name)}"
+            bar = st.progress(0.0, words)
             try:
-                whole = read_log(path)
+                # Drawing the bar again is also where the reading ends when its visitor goes elsewhere.
+                begin = first_records(path, PREVIEWED, lambda: bar.progress(0.0, words))
             except ImportRefused as refusal:
                 _refuse(refusal, source, path)
                 return None
+            finally:
+                bar.empty()
         # Each visitor's session holds what the preview needs and no more; at loading the file is read again.
-        begin = dataclasses.replace(whole, frame=whole.frame.head(PREVIEWED), issues=whole.issues[:PREVIEWED])
-        held = (source.token, begin, len(whole.frame) + len(whole.issues))
+        held = (source.token, begin.table, begin.records)
         st.session_state[_TABLE] = held
     table: Table = held[1]
     records: int = held[2]
@@ -201,7 +208,12 @@ def preview(source: Source, table: Table, mapping: ColumnMapping) -> EvidenceLog
             except ImportRefused as refusal:
                 st.error(plain_text(refusal, limit=500), icon=":material/block:")
                 return None
-        held = ((source.token, mapping), dataclasses.replace(found, evidence=found.evidence.head(_FIRST_ROWS)))
+        held = (
+            (source.token, mapping),
+            dataclasses.replace(
+                found, evidence=found.evidence.head(_FIRST_ROWS).copy(), issues=found.issues.head(_FIRST_ISSUES).copy()
+            ),
+        )
         st.session_state[_PREVIEW] = held
     log: EvidenceLog = held[1]
     st.markdown(f"#### {counted(log.read, 'record')} read · {log.loaded:,} can be loaded · {log.rejected:,} rejected")
@@ -227,7 +239,7 @@ def preview(source: Source, table: Table, mapping: ColumnMapping) -> EvidenceLog
         st.caption("The first rows, as evidence")
         people = people.loc[:, [name for name in people.columns if (people[name].notna() & (people[name] != "")).any()]]
         st.dataframe(people, key="import_first_rows", hide_index=True, alt="The first rows of the file, as evidence")
-    rejected(log.issues, "import_rejected_preview")
+    rejected(log.issues, log.rejected, "import_rejected_preview")
     if log.loaded == 0:
         st.error(
             "No record can be loaded this way. The reasons stand above: choose other columns, or correct the file.",
@@ -259,11 +271,18 @@ def say_badges(counts: Mapping[str, int]) -> None:
         st.markdown(f":material/info: {badges.in_words(badge, count)}")
 
 
-def rejected(issues: pd.DataFrame, key: str) -> None:
-    """List rejected rows with their reasons, to be downloaded."""
-    if len(issues):
-        with st.expander(f"{len(issues):,} rejected, with the reason of each", expanded=True):
-            widgets.table(issues, key, label="Download the rejected rows (CSV)")
+def rejected(issues: pd.DataFrame, count: int, key: str, run_id: str | None = None) -> None:
+    """List the first of `count` rejected rows with their reasons; all of them are downloaded once they are stored."""
+    if not count:
+        return
+    with st.expander(f"{count:,} rejected, with the reason of each", expanded=True):
+        if len(issues) < count:
+            st.caption(f"The first {len(issues):,} are listed.")
+        st.dataframe(issues, key=key, hide_index=True, width="stretch")
+        whole: pd.DataFrame | Callable[[], pd.DataFrame] = issues
+        if run_id is not None:
+            whole = functools.partial(queries.issues, cache.store(), run_id)
+        widgets.download(whole, key, "Download the rejected rows (CSV)")
 
 
 def choose_preset(source: Source) -> str:
@@ -305,7 +324,8 @@ def load(source: Source, mapping: ColumnMapping | None, preset: str, name: str |
             _refuse(refusal, source, path)
             return
     cache.forget()
-    st.session_state[_REPORT] = (report, report.run_id in known)
+    shown = dataclasses.replace(report, issues=report.issues.head(_FIRST_ISSUES).copy())
+    st.session_state[_REPORT] = (shown, report.run_id in known)
     state.follow("run", report.run_id)
     st.rerun()
 
@@ -331,7 +351,7 @@ def show_report() -> None:
         st.markdown(f"It makes **{memories}**: {states}. ({report.elapsed:.1f} s)")
         _say_columns(report.mapping, report.unused)
         say_badges(report.badges)
-        rejected(report.issues, "import_rejected")
+        rejected(report.issues, report.rejected, "import_rejected", report.run_id)
         run = {"run": report.run_id}
         with st.container(horizontal=True):
             st.page_link("pages/explore/lifecycle.py", label="Lifecycle", icon=":material/timeline:", query_params=run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -378,18 +379,22 @@ def _take_in(upload: IO[bytes] | None) -> None:
     name = Path(str(getattr(upload, "name", "run.zip"))).name
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.zip"
-        path.write_bytes(upload.read())
+        with path.open("wb") as file:
+            shutil.copyfileobj(upload, file)
+        words = "Checking the file and deriving its memories"
+        bar = st.progress(0.0, words)
         try:
-            with st.spinner("Checking the file and deriving its memories"):
-                run_id = import_archive(who.writing(), path)
+            run_id = import_archive(who.writing(), path, lambda: bar.progress(0.0, words))
         except (ArchiveRefused, PermissionRefused) as error:
             st.error(
                 plain_text(str(error).replace(str(path), name).replace(path.name, name), 400), icon=":material/block:"
             )
             return
+        finally:
+            bar.empty()
     cache.forget()
-    words = [f"{plain_text(name)} was taken in as run {plain_text(run_id, 100)}, which is shown now."]
-    words += [plain_text(sentence, 500) for sentence in verify_ledger(cache.store(), run_id).remarks]
-    st.session_state[_NOTICE] = (True, " ".join(words))
+    said = [f"{plain_text(name)} was taken in as run {plain_text(run_id, 100)}, which is shown now."]
+    said += [plain_text(sentence, 500) for sentence in verify_ledger(cache.store(), run_id).remarks]
+    st.session_state[_NOTICE] = (True, " ".join(said))
     state.follow("run", run_id)
     st.rerun()

@@ -140,11 +140,13 @@ def table(
     download(frame, key, label)
 
 
-def download(frame: pd.DataFrame, key: str, label: str = "Download this table (CSV)") -> None:
-    """Offer a table as a formula-safe CSV file."""
+def download(
+    frame: pd.DataFrame | Callable[[], pd.DataFrame], key: str, label: str = "Download this table (CSV)"
+) -> None:
+    """Offer a table, or what makes it once it is asked for, as a formula-safe CSV file."""
     st.download_button(
         label,
-        lambda: to_safe_csv(frame),
+        lambda: to_safe_csv(frame() if callable(frame) else frame),
         file_name=f"{key}.csv",
         mime="text/csv",
         key=f"{key}_download",
