@@ -40,7 +40,7 @@ def test_an_import_reports_what_it_did_and_what_is_stored(store: Store, notes: P
     assert (report.precedents, report.states) == (2, {"active": 1, "revoked": 1})
     assert report.elapsed > 0
     info = queries.run_info(store, report.run_id)
-    assert (info.name, info.source) == ("notes.csv", "notes.csv")
+    assert (info.name, info.source) == ("notes.csv, direct_facts", "notes.csv")
     assert info.thresholds == PRESETS["direct_facts"]
     assert info.badges == report.badges
     assert info.counts["rejected"] == 1
@@ -131,4 +131,5 @@ def test_progress_rises_to_one(store: Store, notes: Path) -> None:
     assert heard[0] == 0.0
     assert heard == sorted(heard)
     assert heard[-1] == 1.0
-    assert len(heard) == 4
+    # While a child reads, the beginning is told again and again: that is where an import can be stopped.
+    assert len(set(heard)) == 4

@@ -131,4 +131,6 @@ def _spelled(text: str) -> datetime:
     try:
         return datetime.fromisoformat(re.sub(r" (?=[+-][0-9:]+$)", "", spelled))
     except ValueError as error:
-        raise ValueError(f"does not exist or is not ISO 8601 ({error})") from None
+        # The words about a text that is no time at all repeat the text, however long it is.
+        what = "" if "isoformat" in str(error) else f" ({error})"
+        raise ValueError(f"does not exist or is not ISO 8601{what}") from None
