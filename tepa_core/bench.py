@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from tepa_core.decisions import PROGRAM
 from tepa_core.experiment import Draws, Grid, RunSpec, one_dimensional, sweep
 from tepa_core.lifecycle import EncodedLog, Ledger, Thresholds, encode, replay
 from tepa_core.logs import import_log
-from tepa_core.store import Store, triaged
+from tepa_core.store import Store, explanation, queries, triaged
 from tepa_core.streams.fact_file import fact_file
 from tepa_core.streams.templates import RELATIONS
 
@@ -56,7 +57,14 @@ SURFACE_S = 0.5
 #: Seconds that all sliders' own futures may take once one of them is let go.
 SLIDERS_S = 0.15
 
+#: Seconds that explaining a value of one key with `EXPLAINED` items may take: a person waits for it.
+EXPLAIN_S = 3.0
+
+#: Items of the one key at which that is judged.
+EXPLAINED = 100_000
+
 _ROUNDS = 7
+_EXPLAIN_ROUNDS = 3
 _SURFACE_ROUNDS = 5
 _LEDGER_UPDATES = 50_000
 _QUERIES = 100_000
@@ -152,15 +160,19 @@ def _encoded(log: DriftLog) -> tuple[EncodedLog, float]:
     return encoded, time.perf_counter() - began
 
 
+def _write_log(path: Path, log: DriftLog) -> None:
+    keys, values = log.texts()
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["ts", "key", "value"])
+        rows.writerows(zip(range(_EPOCH, _EPOCH + len(keys)), keys, values, strict=True))
+
+
 def _import_seconds(log: DriftLog) -> tuple[float, float]:
     """Seconds from a CSV file of the log to the committed run, and from that to its ranked archive."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.csv"
-        keys, values = log.texts()
-        with path.open("w", newline="", encoding="utf-8") as file:
-            rows = csv.writer(file)
-            rows.writerow(["ts", "key", "value"])
-            rows.writerows(zip(range(_EPOCH, _EPOCH + len(keys)), keys, values, strict=True))
+        _write_log(path, log)
         with Store(Path(folder) / "bench.duckdb", PROGRAM) as store:
             began = time.perf_counter()
             run_id = import_log(store, path).run_id
@@ -186,6 +198,21 @@ def _fact_growth() -> float:
     few, many = (_facts(n) for n in _FACTS)
     few_s, many_s = _median_seconds(3, lambda: fact_file(few, "few"), lambda: fact_file(many, "many"))
     return (many_s / _FACTS[1]) / (few_s / _FACTS[0])
+
+
+def _explain_seconds(sizes: Sequence[int], rng: np.random.Generator) -> dict[str, float]:
+    """Seconds to explain the value with most lives of a key, all evidence on one key, by the number of items."""
+    taken = {}
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log.csv"
+            _write_log(path, drift_log(size, 1, rng))
+            with Store(Path(folder) / "bench.duckdb", PROGRAM) as store:
+                run_id = import_log(store, path).run_id
+                precedent = queries.precedents(store, run_id).sort_values("lives", ascending=False)["id"].iloc[0]
+                ask = partial(explanation, store, run_id, precedent)
+                (taken[str(size)],) = _median_seconds(_EXPLAIN_ROUNDS, ask)
+    return taken
 
 
 def _surface_seconds() -> float:
@@ -299,6 +326,11 @@ def bench(
     progress("Reading files of {:,} and {:,} facts".format(*_FACTS))
     fact_growth = _fact_growth()
 
+    # Of a small measurement the three sizes may be one.
+    sizes = sorted({max(updates // 100, 1), tenth, updates})
+    progress(f"Explaining one key of {', '.join(f'{size:,}' for size in sizes)} items")
+    explain_s_at = _explain_seconds(sizes, rng)
+
     progress("Playing 31 x 31 thresholds on 50 seeds of controlled drift")
     surface_s = _surface_seconds()
     sliders_s = _sliders_seconds()
@@ -326,6 +358,7 @@ def bench(
         "encode_s": encode_s,
         "import_s": import_s,
         "import_rows": rows,
+        "explain_s_at": explain_s_at,
         "rank_s": rank_s,
         "surface_s": surface_s,
         "sliders_s": sliders_s,
@@ -338,11 +371,20 @@ def bench(
         Fact("a surface of 961 settings takes at most {limit:g} s", surface_s, SURFACE_S),
         Fact("seven sliders' sweeps take at most {limit:g} s", sliders_s, SLIDERS_S),
     ]
+    judged_size = min(EXPLAINED, updates)
+    if str(judged_size) in explain_s_at:
+        sentence = f"explaining a value of one key with {judged_size:,} items takes at most {{limit:g}} s"
+        facts.append(Fact(sentence, explain_s_at[str(judged_size)], EXPLAIN_S))
+    for few, many in pairwise(sizes):
+        growth = explain_s_at[str(many)] / many / (explain_s_at[str(few)] / few)
+        numbers["ratios"][f"explain_growth_to_{many}_items"] = growth
+        sentence = f"explaining {many:,} items on one key costs at most {{limit:g}} times as much per item as {few:,}"
+        facts.append(Fact(sentence, growth, GROWTH))
     for n_keys_text, by_events in replay_ns_at.items():
-        few, many = by_events[str(tenth)], by_events[str(updates)]
-        growth = f"ten times the events on {int(n_keys_text):,} keys cost at most {{limit:g}} times as much per event"
-        facts.append(Fact(growth, many / few, GROWTH))
-        numbers["ratios"][f"growth_on_{n_keys_text}_keys"] = many / few
+        fewer, more = by_events[str(tenth)], by_events[str(updates)]
+        dearer = f"ten times the events on {int(n_keys_text):,} keys cost at most {{limit:g}} times as much per event"
+        facts.append(Fact(dearer, more / fewer, GROWTH))
+        numbers["ratios"][f"growth_on_{n_keys_text}_keys"] = more / fewer
     return numbers, tuple(facts)
 
 

@@ -114,6 +114,12 @@ DEFAULT_METHOD = "tepa"
 
 _SUBJECTS_NAMED = 5
 
+#: Steps times values that `trace` writes unless values are named: of more values than fit, those with most changes.
+TRACED_CELLS = 4_000_000
+
+#: Rows of a long table that are written as JSON at a time.
+JSON_BLOCK = 20_000
+
 #: Counts of an effect that are worth a line.
 _CHANGED = ("episodes_changed", "later_supports", "later_conflicts", "transitions_changed")
 
@@ -164,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         report: Report = options.command(options)
         # Texts have passed `terminal` one by one; this is for whatever else might not be seen.
-        sys.stdout.write(_as_json(report.content) if options.json else visible(report.text, keep="\n"))
+        sys.stdout.writelines(_as_json(report.content) if options.json else visible(report.text, keep="\n"))
         sys.stdout.write("\n")
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -793,6 +799,8 @@ def _trace(options: argparse.Namespace) -> Report:
         seed = chosen if chosen is not None else 0 if info.is_log else info.spec["first_seed"]
         subject, key_id = _chosen_key(store, info, method, seed, options.key, options.subject)
         life = key_life(store, info.run_id, key_id, method=method, seed=seed, subject=subject, order=options.order)
+    first = int(life.heard.min())
+    shown = _values_traced(life, options.value, len(life.moments) - first)
     content = {
         "run_id": info.run_id,
         "method": life.method,
@@ -800,18 +808,21 @@ def _trace(options: argparse.Namespace) -> Report:
         "subject": life.subject,
         "key": life.key,
         "order": options.order,
-        "t": _steps(life)["x"].tolist(),
-        "values": _courses(life),
-        "decisions": life.decisions.rename(columns={"x": "at"}).to_dict("records"),
-        "evidence": life.items[["seq", "x", "value", "supports", "text", "actor", "source_ref"]]
-        .rename(columns={"x": "at"})
-        .to_dict("records"),
+        "t": life.moments.iloc[first:],
+        "values": ((row.value, _course(life, row.id, first)) for row in _records(shown)),
+        "decisions": life.decisions.rename(columns={"x": "at"}),
+        "evidence": life.items[["seq", "x", "value", "supports", "text", "actor", "source_ref"]].rename(
+            columns={"x": "at"}
+        ),
+        "values_left_out": len(life.values) - len(shown),
     }
     steps = life.transitions[["x", "value", "from_state", "to_state", "rule", "posterior"]]
     owner = f" of {terminal(life.subject)}" if life.subject else ""
     text = (
         f"{terminal(life.key)}{owner}: {len(life.items):,} evidence items, {len(life.values)} values\n{_table(steps)}"
     )
+    if len(shown) < len(life.values) and options.value is None:
+        text += f"\nWith --json the courses of {len(shown):,} of them; name others with --value."
     return Report(content, text)
 
 
@@ -837,19 +848,26 @@ def _chosen_key(store: Store, info: RunInfo, method: str, seed: int, key: str, s
     return str(meant["subject"].iloc[0]), str(meant["key_id"].iloc[0])
 
 
-def _steps(life: KeyLife) -> pd.DataFrame:
-    """Return the steps of a key's replay, evidence and decisions: ``step``, ``x``."""
-    return life.posterior.drop_duplicates("step").sort_values("step")
+def _values_traced(life: KeyLife, named: Sequence[str] | None, steps: int) -> pd.DataFrame:
+    """Choose the values whose courses are written: those named, else as many as fit, the liveliest before others."""
+    if named is not None:
+        meant = life.values[life.values["value"].isin(named) | life.values["value_id"].isin(map(canonical, named))]
+        if meant.empty:
+            some = ", ".join(life.values["value"].head(_SUBJECTS_NAMED))
+            raise RefusedError(f"the key {life.key!r} has no value {named[0]!r}; it has, for example: {some}")
+        return meant
+    room = max(TRACED_CELLS // steps, 1)
+    if len(life.values) <= room:
+        return life.values
+    liveliest = life.values.assign(told=life.transitions["id"].value_counts().reindex(life.values["id"]).to_numpy())
+    return life.values.loc[sorted(liveliest.nlargest(room, ["told", "lives"]).index)]
 
 
-def _courses(life: KeyLife) -> dict[str, dict[str, list[Any]]]:
-    """Return posterior and state of each value after each step; None before a value is first heard of."""
-    courses, steps = {}, len(_steps(life))
-    for value in life.values["value"]:
-        course = life.posterior[life.posterior["value"] == value]
-        unheard: list[Any] = [None] * (steps - len(course))
-        courses[value] = {name: unheard + course[name].tolist() for name in ("posterior", "state")}
-    return courses
+def _course(life: KeyLife, precedent: str, first: int) -> dict[str, Any]:
+    """Return posterior and state of a value after each step from the first on; None before it is first heard of."""
+    course = life.course(precedent, band=False)
+    unheard = np.full(len(life.moments) - first - len(course), None, object)
+    return {name: np.concatenate([unheard, course[name].to_numpy(object)]) for name in ("posterior", "state")}
 
 
 def _sweep(options: argparse.Namespace) -> Report:
@@ -939,7 +957,19 @@ def _bench(options: argparse.Namespace) -> Report:
     ratios = pd.DataFrame(
         [(name.replace("_", " "), ratio) for name, ratio in numbers["ratios"].items()], columns=["ratio", "value"]
     )
-    parts = [f"{options.updates:,} updates of {options.keys:,} keys", _table(single), "", _table(ratios), ""]
+    explained = pd.DataFrame(
+        [(f"{int(items):,}", seconds) for items, seconds in numbers["explain_s_at"].items()],
+        columns=["items on one key", "explain, s"],
+    )
+    parts = [
+        f"{options.updates:,} updates of {options.keys:,} keys",
+        _table(single),
+        "",
+        _table(explained),
+        "",
+        _table(ratios),
+        "",
+    ]
     if judged:
         parts += [f"{'holds' if fact.holds else 'BROKEN'}: {fact.sentence}" for fact in facts]
     else:
@@ -1140,18 +1170,46 @@ def _records(frame: pd.DataFrame) -> Any:
 
 def _clean(content: Any) -> Any:
     """Return data as JSON knows it: no NaN, no infinity, text for times."""
-    if isinstance(content, Mapping):
+    # What long tables are made of comes first: an abstract class is asked last.
+    if isinstance(content, dict):
         return {str(name): _clean(part) for name, part in content.items()}
     if isinstance(content, list | tuple):
         return [_clean(part) for part in content]
     value = plain(content)
+    if isinstance(value, Mapping):
+        return {str(name): _clean(part) for name, part in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 
 
-def _as_json(content: Mapping[str, Any]) -> str:
-    return json.dumps(_clean(content), allow_nan=False)
+def _as_json(content: Any) -> Iterator[str]:
+    """Write data as JSON piece by piece, so that a long table is never in memory as one text.
+
+    A frame is a list of objects, a series a list, an array a list of what JSON knows already, and an iterator of
+    (name, part) an object whose parts are made when they are written.
+    """
+    if isinstance(content, Mapping | Iterator):
+        yield "{"
+        parts = content.items() if isinstance(content, Mapping) else content
+        for number, (name, part) in enumerate(parts):
+            yield f"{', ' if number else ''}{json.dumps(str(name))}: "
+            yield from _as_json(part)
+        yield "}"
+    elif isinstance(content, pd.DataFrame | pd.Series | np.ndarray):
+        yield "["
+        for start in range(0, len(content), JSON_BLOCK):
+            yield (", " if start else "") + json.dumps(_block(content, start), allow_nan=False)[1:-1]
+        yield "]"
+    else:
+        yield json.dumps(_clean(content), allow_nan=False)
+
+
+def _block(content: Any, start: int) -> Any:
+    if isinstance(content, np.ndarray):
+        return content[start : start + JSON_BLOCK].tolist()
+    block = content.iloc[start : start + JSON_BLOCK]
+    return _clean(block.tolist() if isinstance(block, pd.Series) else block.to_dict("records"))
 
 
 def _cell(value: Any) -> str:
@@ -1318,6 +1376,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--key", required=True)
     _add_lane(sub, "one method")
     sub.add_argument("--order", choices=("event", "arrival"), default="event", help="the time that counts in a log")
+    sub.add_argument("--value", action="append", help="only this value; may be given several times")
 
     sub = add("sweep", _sweep, "Play a method over a grid of one or two thresholds; nothing is stored.")
     sub.add_argument("stream", metavar="STREAM", help=f"one of: {', '.join(STREAMS)}")

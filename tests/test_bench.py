@@ -62,13 +62,22 @@ def test_a_small_bench_has_every_number(monkeypatch: pytest.MonkeyPatch) -> None
     growth = numbers["replay_ns_at"]["50"]["2000"] / numbers["replay_ns_at"]["50"]["200"]
     assert ratios["growth_on_50_keys"] == pytest.approx(growth)
     assert ratios["rank_over_import"] == pytest.approx(numbers["rank_s"] / numbers["import_s"])
-    assert [fact.limit for fact in facts] == [0.6, 1.0, 0.5, 2.0, 0.5, 0.15, 2.0, 2.0]
+    assert [fact.limit for fact in facts] == [0.6, 1.0, 0.5, 2.0, 0.5, 0.15, 3.0, 2.0, 2.0, 2.0, 2.0]
     assert [fact.value for fact in facts[2:5]] == [
         ratios["rank_over_import"],
         ratios["growth_of_facts"],
         numbers["surface_s"],
     ]
     assert facts[0].value == ratios["replay_over_lww"]
+    assert set(numbers["explain_s_at"]) == {"20", "200", "2000"}
+    growth = 200 * numbers["explain_s_at"]["2000"] / (2000 * numbers["explain_s_at"]["200"])
+    assert ratios["explain_growth_to_2000_items"] == pytest.approx(growth)
+    by_rule = {fact.rule: fact.value for fact in facts}
+    assert by_rule["explaining 2,000 items on one key costs at most {limit:g} times as much per item as 200"] == (
+        pytest.approx(growth)
+    )
+    asked = "explaining a value of one key with 2,000 items takes at most {limit:g} s"
+    assert by_rule[asked] == numbers["explain_s_at"]["2000"]
     assert said[0] == "Compiling the rule"
 
 

@@ -29,6 +29,7 @@ with right:
         key=state.remember("precedent", list(values), lifecycle_view.last_fall(life)[0], told=True),
     )
     state.write("precedent", precedent)
+    lifecycle_view.say_shortened(len(values), len(life.values), "values")
     steps, transition = lifecycle_view.order_of(life, precedent), None
     if steps:
         changes = labels.of_changes(life, steps)
@@ -40,14 +41,16 @@ with right:
             help="The marks in the chart do the same when you click them.",
         )
         state.write("transition", transition)
+        of = int((life.transitions["id"] == precedent).sum())
+        lifecycle_view.say_shortened(len(steps), of, "changes of state")
     why_card.show(life, precedent, transition)
 headline.markdown(f"#### {why_card.history(life, precedent)}")
 for sentence in why_card.others(life, precedent):
     headline.markdown(sentence)
 with left:
-    fig = lifecycle(lifecycle_view.figure_data(life), selected=transition, decisions=life.decisions)
+    fig = lifecycle(lifecycle_view.figure_data(life, transition), selected=transition, decisions=life.decisions)
     widgets.figure(fig, CHART, select=lambda: lifecycle_view.choose_clicked(CHART))
 
 st.subheader("All evidence on this key", anchor=False)
-widgets.table(lifecycle_view.evidence_table(life), "evidence")
+widgets.table(lifecycle_view.evidence_table(life), "evidence", limit=lifecycle_view.ROWS_SHOWN)
 st.page_link("pages/audit/archive.py", label="See all revocations of this run", query_params={"run": info.run_id})

@@ -14,7 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tepa_core.lifecycle import DEPRECATED, KeyTrace, State, Thresholds, Verdict, encode, tables, trace_key
+from tepa_core.lifecycle import (
+    DEPRECATED,
+    KeyTrace,
+    State,
+    Thresholds,
+    Verdict,
+    encode,
+    shown_states,
+    tables,
+    trace_key,
+)
 
 #: What makes two transitions the same one.
 _SAME = ("key_id", "value_id", "time", "from_state", "to_state", "rule")
@@ -283,24 +293,24 @@ class _Course:
         seen = np.flatnonzero(self.time <= moment)
         if len(seen) == 0 or not np.any(self.value_of[seen] == v):
             return None
-        state = int(self.trace.state[seen[-1], v])
-        return State.ACTIVE if state < 0 else State(state)
+        shown = self.trace.course(v, seen[-1:]).state[0]
+        return State.ACTIVE if shown == DEPRECATED else State[shown.upper()]
 
     def spans(self, end: int) -> pd.DataFrame:
         """Stretches of one state and life per value, each until the next, the last until ``end``."""
-        shown = self.trace.labels()
-        rows: list[tuple[str, str, int, int, int]] = []
-        for v, name in enumerate(self.values):
-            first = int(np.flatnonzero(self.value_of == v)[0])
-            state, life = shown[first:, v], self.trace.lives[first:, v]
-            starts = np.concatenate([[0], np.flatnonzero((state[1:] != state[:-1]) | (life[1:] != life[:-1])) + 1])
-            times = self.time[first:][starts]
-            stops = np.concatenate([times[1:], [end]])
-            rows += [
-                (name, str(state[i]), int(life[i]), int(x0), int(x1))
-                for i, x0, x1 in zip(starts, times, stops, strict=True)
-            ]
-        return pd.DataFrame(rows, columns=["value_id", "state", "life", "x0", "x1"])
+        heard = np.unique(self.value_of, return_index=True)[1]
+        begins = self.trace.stretches(heard)
+        times = self.time[begins["step"]]
+        last = np.append(begins["value"][1:] != begins["value"][:-1], True)
+        return pd.DataFrame(
+            {
+                "value_id": np.array(self.values, object)[begins["value"]],
+                "state": shown_states(begins["state"]),
+                "life": begins["lives"].astype(np.int64),
+                "x0": times,
+                "x1": np.where(last, end, np.append(times[1:], end)),
+            }
+        )
 
 
 def _active_share(spans: pd.DataFrame, values: Sequence[str], start: int, end: int) -> npt.NDArray[np.float64]:

@@ -62,6 +62,10 @@ POINTS_PER_VALUE = 1500
 POINTS_OF_LINES = 3600
 FEW_VALUES = 3
 TICKS_PER_KIND = 400
+VALUES_DRAWN = 24
+TRANSITIONS_DRAWN = 4000
+SPANS_DRAWN = 2000
+FLAGS_DRAWN = 200
 LETTERED_TRANSITIONS = 60
 FINEST_SPAN = 1 / 800
 LETTERED_SPANS = 150
@@ -88,7 +92,8 @@ class LifecycleData:
     Attributes
     ----------
     posterior
-        `value`, `x`, `posterior`, `lo`, `hi` (in [0, 1], the credible band), `state`: after each evidence item.
+        `value`, `x`, `posterior`, `lo`, `hi` (in [0, 1], the credible band), `state`: after each evidence item. Of a
+        long record the points that `line_points` chooses, of many values those that `values_drawn` does.
     spans
         `value`, `state`, `x0`, `x1`, `life`: intervals of one state; the last `x1` is the end of the record.
     evidence
@@ -132,7 +137,8 @@ def lifecycle(
     value; what was followed and whether it succeeded. Long records are thinned for display: lines to about
     `POINTS_PER_VALUE` points that keep the extremes (`POINTS_OF_LINES` in all when there are many values), evidence to
     `TICKS_PER_KIND` ticks of a kind, flips between Active and Deprecated narrower than a pixel into one band.
-    Transitions are never thinned.
+    Of more than `VALUES_DRAWN` values those that changed most are drawn. Transitions are kept up to
+    `TRANSITIONS_DRAWN`; the caption says so where something is left out.
 
     Parameters
     ----------
@@ -170,7 +176,10 @@ def lifecycle(
     transitions = _clocked(trace.transitions, "x").sort_values("x", kind="stable")
     evidence = _clocked(trace.evidence, "x").sort_values("x", kind="stable")
     followed = _clocked(trace.followed, "x")
-    values = _values(trace)
+    values = values_drawn(trace.transitions, _values(trace), selected)
+    if len(values) < len(_values(trace)):
+        posterior, spans, transitions = (one[one["value"].isin(values)] for one in (posterior, spans, transitions))
+    transitions = _few(transitions, selected)
     color = {value: VALUE_COLORS[number % len(VALUE_COLORS)] for number, value in enumerate(values)}
     end = max([*spans["x1"], *posterior["x"].tail(1)], default=None)
 
@@ -269,19 +278,74 @@ def caption(trace: LifecycleData) -> str:
     """Say what to see in `lifecycle`: how much evidence there is, what it changed, and what is active at the end."""
     supports = int(trace.evidence["supports"].astype(bool).sum())
     late = int(trace.evidence["late"].astype(bool).sum())
-    to_state = trace.transitions["to_state"]
+    from_state, to_state = trace.transitions["from_state"], trace.transitions["to_state"]
     counts = [
         f"{_number(supports, 'support')} and {_number(len(trace.evidence) - supports, 'refutation')}"
         + (f" ({late} late)" if late else ""),
         _number(int((to_state == "active").sum()), "activation"),
-        _number(int((to_state == "revoked").sum()), "revocation"),
+        # A re-assertion of what a person confirmed goes from Revoked to Revoked: it revokes nothing.
+        _number(int(((to_state == "revoked") & (from_state == "active")).sum()), "revocation"),
     ]
+    values = len(_values(trace))
     drawn = max(min(supports, TICKS_PER_KIND), min(len(trace.evidence) - supports, TICKS_PER_KIND))
     thinned = drawn == TICKS_PER_KIND and len(trace.evidence) > TICKS_PER_KIND
+    whole = len(trace.transitions) <= TRANSITIONS_DRAWN
     return (
         f"{listed(counts)}. A thin dashed line is a value that cannot be retrieved; select a state change to see why."
-        + (" Evidence is thinned for display, state changes are not." if thinned else "")
+        + (" Evidence is thinned for display, state changes are not." if thinned and whole else "")
+        + ("" if whole else " Evidence and state changes are thinned for display.")
+        + (f" {VALUES_DRAWN} of {values:,} values are drawn, those that changed most." if values > VALUES_DRAWN else "")
     )
+
+
+def values_drawn(transitions: pd.DataFrame, values: Sequence[str], selected: str | None = None) -> list[str]:
+    """Choose the values that fit into one figure: that of the selected transition, then those that changed most.
+
+    Parameters
+    ----------
+    transitions
+        As in `LifecycleData`.
+    values
+        All, in order.
+    """
+    if len(values) <= VALUES_DRAWN:
+        return list(values)
+    first = transitions.loc[transitions["transition_id"] == selected, "value"]
+    most = transitions["value"].value_counts(sort=True).index
+    chosen = set(list(dict.fromkeys([*first, *most, *values]))[:VALUES_DRAWN])
+    return [value for value in values if value in chosen]
+
+
+def line_points(course: pd.DataFrame, changes: pd.Series[Any], n_values: int) -> NDArray[np.intp]:
+    """Choose the points of a value's line that are drawn.
+
+    Parameters
+    ----------
+    course
+        `posterior`, `state`, `x`: after each item.
+    changes
+        `x` of the value's transitions.
+    n_values
+        How many values the figure has.
+    """
+    strong = course["state"].isin(RETRIEVED).to_numpy()
+    turns = np.append(False, strong[1:] != strong[:-1])
+    limit = min(POINTS_PER_VALUE, POINTS_OF_LINES // n_values)
+    keep = course["x"].isin(changes).to_numpy() | turns
+    if keep.sum() > TRANSITIONS_DRAWN:
+        marked = np.flatnonzero(keep)
+        keep = np.zeros(len(keep), np.bool_)
+        keep[marked[np.linspace(0, len(marked) - 1, TRANSITIONS_DRAWN).astype(np.intp)]] = True
+    return thin(course["posterior"].to_numpy(), keep, limit=limit)
+
+
+def _few(rows: pd.DataFrame, selected: str | None) -> pd.DataFrame:
+    """Return as many transitions as can be drawn, evenly chosen, the selected one among them."""
+    if len(rows) <= TRANSITIONS_DRAWN:
+        return rows
+    chosen = np.linspace(0, len(rows) - 1, TRANSITIONS_DRAWN).astype(np.intp)
+    mine = np.flatnonzero((rows["transition_id"] == selected).to_numpy())
+    return rows.iloc[np.union1d(chosen, mine)]
 
 
 def thin(y: NDArray[np.float64], keep: NDArray[np.bool_], *, limit: int = POINTS_PER_VALUE) -> NDArray[np.intp]:
@@ -358,7 +422,7 @@ def _clocked(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 
 def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _rule_words(rule: str) -> str:
@@ -393,12 +457,8 @@ def _life_line(
     rows = posterior[posterior["value"] == value].reset_index(drop=True)
     if rows.empty:
         return None
-    strong = rows["state"].isin(RETRIEVED).to_numpy()
-    changes = np.append(False, strong[1:] != strong[:-1])
-    own = transitions.loc[transitions["value"] == value, "x"]
-    limit = min(POINTS_PER_VALUE, POINTS_OF_LINES // n_values)
-    chosen = thin(rows["posterior"].to_numpy(), rows["x"].isin(own).to_numpy() | changes, limit=limit)
-    strong = strong[chosen]
+    chosen = line_points(rows, transitions.loc[transitions["value"] == value, "x"], n_values)
+    strong = rows["state"].isin(RETRIEVED).to_numpy()[chosen]
     # The last step lasts to the end of the record.
     rows = rows.iloc[[*chosen, chosen[-1]]].reset_index(drop=True)
     rows.loc[len(chosen), "x"] = max(end, rows["x"].iloc[-1])
@@ -600,6 +660,8 @@ def _bands(fig: go.Figure, spans: pd.DataFrame, values: Sequence[str]) -> None:
     row_of = {value: number for number, value in enumerate(values)}
     whole = spans["x1"].max() - spans["x0"].min()
     spans = merge_flips(spans, finest=whole * FINEST_SPAN)
+    if len(spans) > SPANS_DRAWN:
+        spans = _longest_per_place(spans, whole * FINEST_SPAN)
     # Every letter is measured by the browser before it is drawn or hidden: of many spans only the wide ones try.
     wide = spans["x1"] - spans["x0"] >= whole * LETTERED_SPAN
     spans = spans.assign(lettered=wide | (len(spans) <= LETTERED_SPANS))
@@ -646,6 +708,19 @@ def _bands(fig: go.Figure, spans: pd.DataFrame, values: Sequence[str]) -> None:
         )
 
 
+def _longest_per_place(spans: pd.DataFrame, finest: Any) -> pd.DataFrame:
+    """Return one span per value and place on the screen where many would share it: the longest that begins there.
+
+    Each lasts until the next, so the band has no holes.
+    """
+    place = ((spans["x0"] - spans["x0"].min()) / finest).astype(np.int64)
+    longest = (spans["x1"] - spans["x0"]).groupby([spans["value"], place]).idxmax()
+    kept = spans.loc[np.sort(longest.to_numpy())].reset_index(drop=True)
+    ends = spans.groupby("value", sort=False)["x1"].last()
+    following = kept.groupby("value", sort=False)["x0"].shift(-1)
+    return kept.assign(x1=following.where(following.notna(), kept["value"].map(ends)))
+
+
 def _strip(
     fig: go.Figure, followed: pd.DataFrame, nothing: pd.Series[bool], strip: Iterable[str], color: Mapping[str, str]
 ) -> None:
@@ -682,7 +757,7 @@ def _strip(
 def _flags(fig: go.Figure, decisions: pd.DataFrame, values: Sequence[str]) -> None:
     require(decisions, DECISION_COLUMNS)
     row_of = {value: number for number, value in enumerate(values)}
-    for row in records(_clocked(decisions, "x")):
+    for row in records(_clocked(decisions.tail(FLAGS_DRAWN), "x")):
         fig.add_annotation(
             x=row.x,
             y=row_of.get(row.value, 0),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tepa_core.lifecycle import rule
@@ -132,8 +133,87 @@ def _until(replayed: Replay, value: int, thresholds: Thresholds, *, supports: bo
     return None
 
 
+class KeyEvidence:
+    """The evidence on one key, arranged so that the items behind a transition are found without reading all.
+
+    Parameters
+    ----------
+    items
+        In the order of the replay: ``seq``, ``value_id``, ``supports``.
+    """
+
+    __slots__ = (
+        "_all_supports",
+        "_by_seq",
+        "_code",
+        "_codes",
+        "_first",
+        "_first_support",
+        "_is_support",
+        "_names",
+        "_own",
+        "_seq",
+        "_supports",
+    )
+
+    def __init__(self, items: pd.DataFrame) -> None:
+        self._seq = items["seq"].to_numpy(np.int64)
+        self._by_seq = np.argsort(self._seq, kind="stable")
+        codes, names = pd.factorize(items["value_id"], use_na_sentinel=False)
+        self._code, self._names = codes, names.tolist()
+        self._codes: dict[Any, int] = {name: code for code, name in enumerate(self._names)}
+        self._is_support = support = items["supports"].to_numpy(np.bool_)
+        self._all_supports = np.flatnonzero(support)
+        # Places of the items of one value side by side, in order; and those of its supports.
+        self._own = np.argsort(codes, kind="stable")
+        self._first = np.searchsorted(codes[self._own], np.arange(len(names) + 1))
+        self._supports = self._own[support[self._own]]
+        self._first_support = np.searchsorted(codes[self._supports], np.arange(len(names) + 1))
+
+    def place(self, seq: int) -> int:
+        """Return where an item stands in the order of the replay."""
+        return int(self._by_seq[np.searchsorted(self._seq, seq, sorter=self._by_seq)])
+
+    def numbers(self, places: npt.NDArray[np.int64]) -> tuple[int, ...]:
+        """Return the ``seq`` of items by their places."""
+        return tuple(self._seq[places].tolist())
+
+    def supports(self, value: str, upto: int, last: int) -> npt.NDArray[np.int64]:
+        """Return the places of the last supports of a value up to a place, itself included."""
+        code = self._codes[value]
+        own = self._supports[self._first_support[code] : self._first_support[code + 1]]
+        return _last(own, 0, upto + 1, last)
+
+    def concerning(
+        self, value: str, start: int, upto: int, last: int, several_from: int | None
+    ) -> npt.NDArray[np.int64]:
+        """Return the places of the last items that are for or against a value, from one place up to another.
+
+        A support of any value is, as long as the key holds one; an item about the value itself always is.
+        """
+        code = self._codes[value]
+        own = _last(self._own[self._first[code] : self._first[code + 1]], start, upto + 1, last)
+        stop = upto + 1 if several_from is None else min(upto + 1, several_from)
+        return np.union1d(own, _last(self._all_supports, start, stop, last))[-last:]
+
+    def outcomes(self, value: str, places: npt.NDArray[np.int64]) -> str:
+        """Write items as a window of the value's outcomes: 1 where a place is a support of it."""
+        own = self._is_support[places] & (self._code[places] == self._codes[value])
+        return "".join("1" if outcome else "0" for outcome in own)
+
+    def value_at(self, place: int) -> Any:
+        """Return the ``value_id`` of an item."""
+        return self._names[self._code[place]]
+
+
+def _last(places: npt.NDArray[np.int64], start: int, stop: int, count: int) -> npt.NDArray[np.int64]:
+    """Return the last of ascending places in [start, stop)."""
+    low, high = np.searchsorted(places, [start, stop])
+    return places[max(low, high - count) : high]
+
+
 def why(
-    items: pd.DataFrame,
+    evidence: pd.DataFrame | KeyEvidence,
     transition: Mapping[str, Any],
     thresholds: Thresholds,
     at: str,
@@ -146,8 +226,9 @@ def why(
 
     Parameters
     ----------
-    items
-        The key's evidence in the order of its replay: ``seq``, ``value_id``, ``supports``.
+    evidence
+        The key's evidence in the order of its replay: ``seq``, ``value_id``, ``supports``; arranged once as
+        `KeyEvidence` where many transitions of one key are explained.
     transition
         A row of the transitions table of `tepa_core.lifecycle.replay.tables`, with its ``value_id``.
     thresholds
@@ -170,21 +251,19 @@ def why(
         line = Line("active values of the key", "1", "2", "at most 1", "superseded")
         sentence = f"Revoked {at}: a decision{_of(decided)} made another value of the key active."
         return Why(sentence, (line,), "", None, ())
-    upto = items[items["seq"].to_numpy() == transition["seq"]].index
-    before = items.loc[: upto[0]]
+    known = evidence if isinstance(evidence, KeyEvidence) else KeyEvidence(evidence)
+    place = known.place(transition["seq"])
     if cause in (Rule.POSTERIOR, Rule.RECENT):
-        return _why_revoked(before, value, transition, thresholds, at, cause, activated, several_from)
+        return _why_revoked(known, place, value, transition, thresholds, at, cause, activated, several_from)
     if cause is Rule.SUPERSEDED:
-        winner = before.iloc[-1]
-        supports = before[(before["value_id"] == winner["value_id"]) & before["supports"]]
         return Why(
             f"Revoked {at}: another value of the key became active, and a key holds one active value.",
             (Line("active values of the key", "1", "2", "at most 1", "superseded"),),
             "",
             None,
-            tuple(supports["seq"].tail(thresholds.theta_prop).tolist()),
+            known.numbers(known.supports(known.value_at(place), place, thresholds.theta_prop)),
         )
-    return _why_raised(before, value, transition, thresholds, at, cause, decided)
+    return _why_raised(known, place, value, transition, thresholds, at, cause, decided)
 
 
 def _of(decided: str) -> str:
@@ -192,7 +271,8 @@ def _of(decided: str) -> str:
 
 
 def _why_revoked(
-    before: pd.DataFrame,
+    known: KeyEvidence,
+    place: int,
     value: str,
     row: Mapping[str, Any],
     th: Thresholds,
@@ -202,11 +282,8 @@ def _why_revoked(
     several_from: int | None,
 ) -> Why:
     s, f, window = int(row["support"]), int(row["conflict"]), str(row["window"])
-    conflicting = before["supports"].to_numpy(np.bool_).copy()
-    if several_from is not None:
-        conflicting[several_from:] = False
-    concerned = before[conflicting | (before["value_id"] == value)]
-    evidence = concerned["seq"].tail(th.n_rec if cause is Rule.RECENT else max(th.n_min, th.n_rec))
+    shown = th.n_rec if cause is Rule.RECENT else max(th.n_min, th.n_rec)
+    evidence = known.concerning(value, 0, place, shown, several_from)
     conflicts = window.count("0")
     q_before, q = th.posterior(s, f - 1), th.posterior(s, f)
     judged = s + f >= th.n_min
@@ -226,9 +303,9 @@ def _why_revoked(
         )
     earlier = window[:-1]
     if activated is not None and len(window) == th.n_rec:
-        life = concerned.loc[before.index[before["seq"].to_numpy() == activated][0] + 1 :].iloc[:-1]
-        outcomes = life["supports"] & (life["value_id"] == value)
-        earlier = "".join("1" if outcome else "0" for outcome in outcomes.tail(th.n_rec))
+        # The last of them is the revoking item itself.
+        life = known.concerning(value, known.place(activated) + 1, place, th.n_rec + 1, several_from)
+        earlier = known.outcomes(value, life[:-1])
     lines = (
         Line("supports", str(s), str(s), "", ""),
         Line("conflicts", str(f - 1), str(f), "", "this item is a conflict"),
@@ -267,15 +344,21 @@ def _why_revoked(
             f"It would have stood if {in_words(needed)} of its {counted(f, 'conflict')} had been "
             f"{'a support' if needed == 1 else 'supports'}."
         )
-    return Why(sentence, lines, counterfactual, needed, tuple(evidence.tolist()))
+    return Why(sentence, lines, counterfactual, needed, known.numbers(evidence))
 
 
 def _why_raised(
-    before: pd.DataFrame, value: str, row: Mapping[str, Any], th: Thresholds, at: str, cause: Rule, decided: str
+    known: KeyEvidence,
+    place: int,
+    value: str,
+    row: Mapping[str, Any],
+    th: Thresholds,
+    at: str,
+    cause: Rule,
+    decided: str,
 ) -> Why:
     s, f = int(row["trial_support"]), int(row["trial_conflict"])
     q = th.posterior(s, f)
-    supports = before[(before["value_id"] == value) & before["supports"]]
     opening = {
         Rule.PROPOSED: "Became a hypothesis",
         Rule.PROMOTED: "Became active",
@@ -299,7 +382,7 @@ def _why_raised(
             "not yet" if q < th.theta_pro else "asks for another look" if cause is Rule.REASSERTED else "reached",
         ),
     )
-    return Why(sentence, lines, "", None, tuple(supports["seq"].tail(max(s, 1)).tolist()))
+    return Why(sentence, lines, "", None, known.numbers(known.supports(value, place, max(s, 1))))
 
 
 def standing(

@@ -16,7 +16,6 @@ from numba import njit
 
 from tepa_core.lifecycle import rule
 from tepa_core.lifecycle.precedent import (
-    DEPRECATED,
     KEY,
     PRECEDENT,
     TRANSITION,
@@ -243,107 +242,6 @@ def _in_order(
         precedent.changed_at = time[precedent.changed_at]
         if precedent.activated_seq >= 0:
             precedent.activated_seq = seq[precedent.activated_seq]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyTrace:
-    """One key's values after each of its items, in order of time: arrays of shape (items, values).
-
-    ``state`` holds `State` numbers, and -1 for an Active value with a conflict among its recent
-    outcomes. ``support`` and ``conflict`` are the counts that judge the value at that moment: its own while Active,
-    else its tally.
-    """
-
-    order: npt.NDArray[np.int64]
-    state: npt.NDArray[np.int8]
-    support: npt.NDArray[np.int32]
-    conflict: npt.NDArray[np.int32]
-    lives: npt.NDArray[np.int32]
-
-    def labels(self) -> npt.NDArray[np.object_]:
-        """States as shown, shape (items, values)."""
-        names = np.array([state.label for state in State] + [DEPRECATED], object)
-        return names[self.state]
-
-
-_DEPRECATED = -1
-
-
-def trace_key(log: EncodedLog, thresholds: Thresholds) -> tuple[KeyTrace, Replay]:
-    """Replay a log of one key and keep every value's counts and state after each item.
-
-    Raises
-    ------
-    ValueError
-        If the log holds evidence on more than one key.
-    """
-    if len(log.key_start) != 2:
-        raise ValueError(f"a trace follows one key; this log has {len(log.key_start) - 1}")
-    parameters = thresholds.parameters()
-    order = log.order()
-    if order is None:
-        order = np.arange(len(log.time))
-    precedents, keys, ring = rule.new_key(int(log.key_start[-1]), thresholds.n_rec)
-    shape = (len(order), len(precedents))
-    state = np.empty(shape, np.int8)
-    support, conflict, lives = (np.empty(shape, np.int32) for _ in range(3))
-    room = len(order) * rule.ACTIVATIONS_PER_ITEM + len(precedents) * 2 + len(order)
-    out = np.zeros(room, TRANSITION)
-    n = _trace(
-        log.precedent[order],
-        log.flags()[order],
-        log.time[order],
-        log.seq[order],
-        precedents,
-        keys,
-        ring,
-        parameters,
-        state,
-        support,
-        conflict,
-        lives,
-        out,
-    )
-    return KeyTrace(order, state, support, conflict, lives), Replay(precedents, keys, ring[None, :], out[:n])
-
-
-@njit(cache=True, nogil=True)
-def _trace(
-    precedent: npt.NDArray[np.int32],
-    flags: npt.NDArray[np.uint8],
-    time: npt.NDArray[np.int64],
-    seq: npt.NDArray[np.int64],
-    precedents: Any,
-    keys: Any,
-    ring: npt.NDArray[np.int32],
-    th: RuleParameters,
-    state: npt.NDArray[np.int8],
-    support: npt.NDArray[np.int32],
-    conflict: npt.NDArray[np.int32],
-    lives: npt.NDArray[np.int32],
-    out: Any,
-) -> int:
-    n = 0
-    for i in range(len(precedent)):
-        supports, admits, verdict = flags[i] & 1 == 1, flags[i] & 2 == 2, flags[i] >> 2
-        if verdict:
-            n = rule.decide(precedents, keys[0], ring, precedent[i], verdict, th, time[i], seq[i], 0, 0, out, n)
-        else:
-            n = rule.observe_key(
-                precedents, keys[0], ring, precedent[i], supports, th, time[i], seq[i], 0, 0, out, n, admits
-            )
-        for v in range(len(precedents)):
-            p = precedents[v]
-            state[i, v] = p.state
-            lives[i, v] = p.lives
-            if p.state == rule.ACTIVE:
-                support[i, v] = p.support
-                conflict[i, v] = p.conflict
-                if rule.ones(p.window) < p.window_len:
-                    state[i, v] = _DEPRECATED
-            else:
-                support[i, v], conflict[i, v] = rule.tally(p, keys[0], th)
-    return n
 
 
 def tables(

@@ -181,13 +181,14 @@ def tally(precedent: Any, key: Any, th: RuleParameters) -> tuple[int, int]:
         return 0, 0
     conflict += key.supports - precedent.trial_base
     # What a revocation has just written down is first judged by the next item.
-    if key.items > precedent.trial_item and _restarts(support, conflict, th):
+    if key.items > precedent.trial_item and restarts(support, conflict, th):
         return 0, 0
     return support, conflict
 
 
 @njit(cache=True, nogil=True)
-def _restarts(support: int, conflict: int, th: RuleParameters) -> bool:
+def restarts(support: int, conflict: int, th: RuleParameters) -> bool:
+    """Whether a tally with these counts starts again at (0, 0) (step 3)."""
     return support + conflict >= th.n_min and posterior(support, conflict, th) < th.theta_rev
 
 
@@ -321,7 +322,7 @@ def observe_key(
         support, conflict = tally(mine, key, th)
         support += current
         conflict += 1 - current
-        if _restarts(support, conflict, th):
+        if restarts(support, conflict, th):
             support, conflict = 0, 0
         _set_tally(mine, support, conflict, key.epoch, key.supports + against, key.items + 1)
         if supports and support >= th.theta_prop:

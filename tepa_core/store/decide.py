@@ -33,7 +33,7 @@ from tepa_core.decisions import (
     redacted,
 )
 from tepa_core.experiment import RunSpec
-from tepa_core.lifecycle import State, Thresholds, encode, trace_key
+from tepa_core.lifecycle import State, Thresholds, encode, replay
 from tepa_core.methods import thresholds_of
 from tepa_core.store import queries
 from tepa_core.store.connection import Store
@@ -501,11 +501,9 @@ def _state_at(
     if own.empty:
         return None
     log, labels = encode(upto, time="occurred")
-    trace, _ = trace_key(log, thresholds_of(place.method, info.thresholds))
+    replayed = replay(log, thresholds_of(place.method, info.thresholds))
     value = int(np.flatnonzero(labels["value_id"].to_numpy(object) == place.value_id)[0])
-    state = int(trace.state[-1, value])
-    # A deprecated precedent is an active one.
-    return State.ACTIVE if state < 0 else State(state)
+    return State(int(replayed.precedents["state"][value]))
 
 
 def _replay_key(cursor: duckdb.DuckDBPyConnection, info: RunInfo, place: Place, standing: Sequence[Decision]) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tepa_core.decisions import Action, Decision, in_effect, initials, reason_in_words
 from tepa_core.lifecycle import (
     DEPRECATED,
+    EncodedLog,
+    KeyEvidence,
     KeyTrace,
     Replay,
     Rule,
@@ -20,6 +23,7 @@ from tepa_core.lifecycle import (
     Verdict,
     Why,
     encode,
+    shown_states,
     standing,
     tables,
     trace_key,
@@ -54,10 +58,6 @@ class KeyLife:
     items
         Evidence in the order of the replay: the stored columns with ``x`` in the run's clock, or number of arrival.
         ``value`` is spelled as in ``values``, ``original`` as in the file.
-    posterior
-        ``value``, ``x``, ``posterior``, ``lo``, ``hi`` (95 % Beta band), ``state``, ``support``, ``conflict``,
-        ``life``, ``step``: per value and step, from the value's first item on. Steps are the items and the decisions
-        in effect, numbered from 0 in the order of the replay.
     spans
         ``value``, ``state``, ``x0``, ``x1``, ``life``: unbroken stretches of one shown state.
     transitions
@@ -71,6 +71,14 @@ class KeyLife:
         ``x``, ``value``, ``success``: what the agent acted on, for simulations.
     phases
         ``phase``, ``start``, ``end``.
+    replayed
+        What the replay left.
+    moments
+        ``x`` of each step. Steps are the items and the decisions in effect, numbered from 0 in the order of the replay.
+    heard
+        The step of each value's first item, in the order of ``values``.
+    trace
+        Every value after each step; `course` reads it.
     """
 
     info: queries.RunInfo
@@ -82,51 +90,69 @@ class KeyLife:
     key_id: str
     values: pd.DataFrame
     items: pd.DataFrame
-    posterior: pd.DataFrame
     spans: pd.DataFrame
     transitions: pd.DataFrame
     decisions: pd.DataFrame
     followed: pd.DataFrame
     phases: pd.DataFrame
     replayed: Replay
+    moments: pd.Series[Any]
+    heard: npt.NDArray[np.int64]
+    trace: KeyTrace
     x_title: str
+
+    def course(
+        self, precedent: str, steps: npt.NDArray[np.integer[Any]] | None = None, *, band: bool = True
+    ) -> pd.DataFrame:
+        """Follow one value of the key from its first item on.
+
+        One at a time, because a table of all values after all steps can be larger than any memory.
+
+        Parameters
+        ----------
+        precedent
+            Id of the value's precedent.
+        steps
+            Only after these, none before the value's first item; every one from there on when left out.
+        band
+            False to leave out ``lo`` and ``hi``, which cost more than all the rest.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``step``, ``x``, ``posterior``, ``lo``, ``hi`` (95 % Beta band), ``state`` (as shown), ``support`` and
+            ``conflict`` (the counts that the posterior is of: its own while Active, else its tally), ``life``.
+        """
+        at = self._index(precedent)
+        if steps is None:
+            steps = np.arange(self.heard[at], len(self.moments))
+        course, th = self.trace.course(at, steps), self.thresholds
+        s, f = course.support.astype(float), course.conflict.astype(float)
+        bounds = beta_band(s + th.alpha, f + th.beta) if band else ()
+        return pd.DataFrame(
+            {
+                "step": steps,
+                "x": self.moments.take(steps).reset_index(drop=True),
+                "posterior": (s + th.alpha) / (s + f + th.alpha + th.beta),
+                **dict(zip(("lo", "hi"), bounds, strict=band)),
+                "state": course.state,
+                "support": course.support,
+                "conflict": course.conflict,
+                "life": course.lives,
+            }
+        )
 
     def why(self, transition_id: str) -> Why:
         """Explain one of the key's transitions."""
         row = self.transitions[self.transitions["transition_id"] == transition_id].iloc[0]
-        own = self.transitions[(self.transitions["id"] == row["id"]) & (self.transitions["number"] < row["number"])]
-        lives = own.loc[own["to_state"] == State.ACTIVE.label, "seq"]
-        several = self.decisions.loc[self.decisions["action"] == Action.BOTH_VALID, "after"]
-        return why(
-            self.items,
-            {str(name): cell for name, cell in row.items()},
-            self.thresholds,
-            in_words_at(row["x"], self.info.is_log, self.info.is_facts),
-            self._begins(int(lives.iloc[-1])) if len(lives) else None,
-            decided=self._decided(row),
-            several_from=int(several.min()) if len(several) else None,
-        )
+        for step, reason in _Reasons(self).of(str(row["id"]), only=int(row["number"])):
+            del step
+            return reason
+        raise AssertionError("a transition of the key has its row")
 
-    def _begins(self, seq: int) -> int:
-        """Return the last evidence item before a life: the one that began it, or the last before the decision."""
-        if seq >= 0:
-            return seq
-        after = self.decisions.loc[self.decisions["number"] == -1 - seq, "after"].iloc[0]
-        return int(self.items["seq"].iloc[after - 1])
-
-    def _decided(self, row: pd.Series[Any]) -> str:
-        """Return who made a transition, or confirmed what was re-asserted; empty where nobody did."""
-        decided = self.decisions
-        if row["seq"] < 0:
-            decided = decided[decided["number"] == -1 - row["seq"]]
-        elif row["rule"] == Rule.REASSERTED.label:
-            at = int(np.flatnonzero(self.items["seq"].to_numpy() == row["seq"])[0])
-            decided = decided[
-                (decided["id"] == row["id"]) & (decided["action"] == Action.CONFIRM) & (decided["after"] <= at)
-            ]
-        else:
-            return ""
-        return str(decided["by"].iloc[-1])
+    def reasons(self, precedent: str) -> Iterator[tuple[dict[str, Any], Why]]:
+        """Explain every transition of one of the key's precedents, the oldest first, with its row."""
+        return _Reasons(self).of(precedent)
 
     def standing(self, precedent: str) -> str:
         """Say where one of the key's precedents stands and what would change it."""
@@ -159,6 +185,57 @@ class KeyLife:
         active = self.values["state"].iloc[index] == State.ACTIVE.label
         count = would_revoke if active else would_reactivate
         return count(self.replayed, index, self.thresholds)
+
+
+class _Reasons:
+    """Explains transitions of one key one after the other, each for what its own arithmetic costs."""
+
+    def __init__(self, life: KeyLife) -> None:
+        self._life = life
+        self._evidence = KeyEvidence(life.items)
+        decisions = life.decisions
+        self._said = dict(zip(decisions["number"], zip(decisions["by"], decisions["after"], strict=True), strict=True))
+        several = decisions.loc[decisions["action"] == Action.BOTH_VALID, "after"]
+        self._several_from = int(several.min()) if len(several) else None
+
+    def of(self, precedent: str, only: int | None = None) -> Iterator[tuple[dict[str, Any], Why]]:
+        """Explain the transitions of a precedent in order, or the one with this number."""
+        life = self._life
+        steps = life.transitions[life.transitions["id"] == precedent].to_dict("records")
+        mine = (life.decisions["id"] == precedent) & (life.decisions["action"] == Action.CONFIRM)
+        confirmed = life.decisions.loc[mine, ["after", "by"]]
+        activated: int | None = None
+        for step in steps:
+            row = {str(name): cell for name, cell in step.items()}
+            if only is None or row["number"] == only:
+                yield row, self._why(row, activated, confirmed)
+            if row["to_state"] == State.ACTIVE.label:
+                activated = int(row["seq"])
+
+    def _why(self, row: Mapping[str, Any], activated: int | None, confirmed: pd.DataFrame) -> Why:
+        life = self._life
+        return why(
+            self._evidence,
+            row,
+            life.thresholds,
+            in_words_at(row["x"], life.info.is_log, life.info.is_facts),
+            None if activated is None else self._begins(activated),
+            decided=self._decided(row, confirmed),
+            several_from=self._several_from,
+        )
+
+    def _begins(self, seq: int) -> int:
+        """Return the last evidence item before a life: the one that began it, or the last before the decision."""
+        return seq if seq >= 0 else int(self._life.items["seq"].iloc[self._said[-1 - seq][1] - 1])
+
+    def _decided(self, row: Mapping[str, Any], confirmed: pd.DataFrame) -> str:
+        """Return who made a transition, or confirmed what was re-asserted; empty where nobody did."""
+        if row["seq"] < 0:
+            return str(self._said[-1 - row["seq"]][0])
+        if row["rule"] != Rule.REASSERTED.label:
+            return ""
+        before = int(np.searchsorted(confirmed["after"].to_numpy(), self._evidence.place(row["seq"]), side="right"))
+        return str(confirmed["by"].iloc[before - 1])
 
 
 def in_words_at(x: Any, is_log: bool, is_facts: bool = False) -> str:
@@ -261,7 +338,7 @@ def life_of(
         end += (end - rows["x"].iloc[0]) / 30 if as_time else 1
     if not info.is_log and len(phases):
         end = max(end, phases["end"].max())
-    posterior = _posterior(trace, rows, values, thresholds)
+    heard = _heard(log, trace)
     in_tasks = "fact, then question" if info.is_facts else "task"
     x_title = in_tasks if not info.is_log else ("arrival time (UTC)" if order == "arrival" else "event time (UTC)")
     return KeyLife(
@@ -274,13 +351,15 @@ def life_of(
         key_id,
         values,
         items,
-        posterior,
-        _spans(posterior, end),
+        _spans(trace, heard, rows["x"], values["value"].to_numpy(object), end),
         transitions,
         decided,
         _followed(played),
         phases if order == "event" or not info.is_log else phases.head(0),
         replayed,
+        rows["x"],
+        heard,
+        trace,
         "order of arrival (item of the log)" if counted else x_title,
     )
 
@@ -311,7 +390,10 @@ def _steps(items: pd.DataFrame, decided: pd.DataFrame) -> pd.DataFrame:
     if decided.empty:
         return items.assign(verdict=0)
     # In order of arrival a decision comes after the evidence that it comes after by the time of the evidence.
-    arrived = [int(items.loc[items["occurred"] <= at, "arrived"].max()) for at in decided["occurred"]]
+    order = np.argsort(items["occurred"].to_numpy(), kind="stable")
+    latest = np.maximum.accumulate(items["arrived"].to_numpy()[order])
+    upto = np.searchsorted(items["occurred"].to_numpy()[order], decided["occurred"].to_numpy(), side="right")
+    arrived = latest[upto - 1]
     both = with_decisions(items, decided.assign(arrived=arrived))
     rest = [name for name in items.columns if name not in both]
     return both.join(items[rest].reset_index(drop=True))
@@ -320,10 +402,11 @@ def _steps(items: pd.DataFrame, decided: pd.DataFrame) -> pd.DataFrame:
 def _decisions(rows: pd.DataFrame, decisions: Sequence[Decision], is_log: bool) -> pd.DataFrame:
     """Return what the figure's flags and the why card say of the decisions among the steps of a replay."""
     by_number = {decision.number: decision for decision in decisions}
-    after = (rows["verdict"] == 0).cumsum()
+    mine = rows["verdict"] != 0
+    made = rows.loc[mine, ["seq", "x", "value"]].assign(after=(~mine).cumsum()[mine])
     said = []
-    for at in np.flatnonzero(rows["verdict"] != 0):
-        row, decision = rows.iloc[at], by_number[-1 - int(rows["seq"].iloc[at])]
+    for row in made.to_dict("records"):
+        decision = by_number[-1 - row["seq"]]
         what = {Action.REACTIVATE: "reactivated", Action.CONFIRM: "revocation confirmed"}
         verb = what.get(decision.action, "both valid") + (", pinned" if decision.pinned else "")
         by = reason_in_words(decision)
@@ -342,56 +425,39 @@ def _decisions(rows: pd.DataFrame, decisions: Sequence[Decision], is_log: bool) 
                 decision.reviewer,
                 by,
                 decision.claim is not None,
-                int(after.iloc[at]),
+                row["after"],
             )
         )
     columns = ["x", "value", "initials", "text", "id", "decision_id", "number", "action", "pinned", "reviewer", "by"]
     return pd.DataFrame(said, columns=[*columns, "claimed", "after"])
 
 
-def _posterior(trace: KeyTrace, items: pd.DataFrame, values: pd.DataFrame, th: Thresholds) -> pd.DataFrame:
-    shown = trace.labels()
-    support, conflict = trace.support.astype(float), trace.conflict.astype(float)
-    of_item = items["value_id"].to_numpy(object)[:, None] == values["value_id"].to_numpy(object)[None, :]
-    of_item &= (items["verdict"] == 0).to_numpy()[:, None]
-    seen = np.maximum.accumulate(of_item, axis=0)
-    item, value = np.nonzero(seen.T)[::-1]
-    s, f = support[item, value], conflict[item, value]
-    lo, hi = beta_band(s + th.alpha, f + th.beta)
-    return pd.DataFrame(
-        {
-            "value": values["value"].to_numpy(object)[value],
-            "x": items["x"].take(item).reset_index(drop=True),
-            "posterior": (s + th.alpha) / (s + f + th.alpha + th.beta),
-            "lo": lo,
-            "hi": hi,
-            "state": shown[item, value],
-            "support": trace.support[item, value],
-            "conflict": trace.conflict[item, value],
-            "life": trace.lives[item, value],
-            "step": item,
-        }
-    )
+def _heard(log: EncodedLog, trace: KeyTrace) -> npt.NDArray[np.int64]:
+    """Return the step of each value's first evidence item; a decision says nothing of a value."""
+    value = log.precedent[trace.order]
+    steps = np.arange(len(value)) if log.verdict is None else np.flatnonzero(log.verdict[trace.order] == 0)
+    known, first = np.unique(value[steps], return_index=True)
+    heard = np.full(int(log.key_start[-1]), len(value), np.int64)
+    heard[known] = steps[first]
+    return heard
 
 
-def _spans(posterior: pd.DataFrame, end: Any) -> pd.DataFrame:
+def _spans(
+    trace: KeyTrace, heard: npt.NDArray[np.int64], x: pd.Series[Any], values: npt.NDArray[np.object_], end: Any
+) -> pd.DataFrame:
     """Stretches of one state and life per value, each lasting until the next begins."""
-    stretch = (
-        (posterior["value"] != posterior["value"].shift())
-        | (posterior["state"] != posterior["state"].shift())
-        | (posterior["life"] != posterior["life"].shift())
-    )
-    starts = posterior[stretch]
-    following = starts.groupby("value", sort=False)["x"].shift(-1)
+    begins = trace.stretches(heard)
+    x0 = x.take(begins["step"]).reset_index(drop=True)
+    last = pd.Series(np.append(begins["value"][1:] != begins["value"][:-1], True))
     return pd.DataFrame(
         {
-            "value": starts["value"],
-            "state": starts["state"],
-            "x0": starts["x"],
-            "x1": following.fillna(end),
-            "life": starts["life"],
+            "value": values[begins["value"]],
+            "state": shown_states(begins["state"]),
+            "x0": x0,
+            "x1": x0.shift(-1, fill_value=x0.iloc[-1]).mask(last, end),
+            "life": begins["lives"].astype(np.int64),
         }
-    ).reset_index(drop=True)
+    )
 
 
 def _followed(played: pd.DataFrame | None) -> pd.DataFrame:
@@ -404,38 +470,26 @@ def explanation(store: Store, run_id: str, precedent: str) -> dict[str, Any]:
     """Return one precedent's life as JSON-ready data: what the command ``explain`` prints."""
     life = precedent_life(store, run_id, precedent)
     row = life.values[life.values["id"] == precedent].iloc[0]
-    steps = []
-    for _, step in life.transitions[life.transitions["id"] == precedent].iterrows():
-        reason = life.why(step["transition_id"])
-        chosen = life.items[life.items["seq"].isin(reason.evidence)]
-        steps.append(
-            {
-                "transition_id": step["transition_id"],
-                "at": plain(step["x"]),
-                "from": step["from_state"],
-                "to": step["to_state"],
-                "rule": step["rule"],
-                "life": int(step["life"]),
-                "posterior": float(step["posterior"]),
-                "recent": [int(outcome) for outcome in step["window"]],
-                "support": int(step["support"]),
-                "conflict": int(step["conflict"]),
-                "evidence": [
-                    {
-                        "seq": int(item["seq"]),
-                        "at": plain(item["x"]),
-                        "value": item["original"],
-                        "supports": bool(item["supports"]),
-                        "text": plain(item["text"]),
-                        "source_ref": plain(item["source_ref"]),
-                    }
-                    for _, item in chosen.iterrows()
-                ],
-                "sentence": reason.sentence,
-                "counterfactual": reason.counterfactual,
-                "would_prevent": reason.would_prevent,
-            }
-        )
+    quoted = _Quoted(life.items)
+    steps = [
+        {
+            "transition_id": step["transition_id"],
+            "at": plain(step["x"]),
+            "from": step["from_state"],
+            "to": step["to_state"],
+            "rule": step["rule"],
+            "life": step["life"],
+            "posterior": step["posterior"],
+            "recent": [int(outcome) for outcome in step["window"]],
+            "support": step["support"],
+            "conflict": step["conflict"],
+            "evidence": [quoted.item(seq) for seq in reason.evidence],
+            "sentence": reason.sentence,
+            "counterfactual": reason.counterfactual,
+            "would_prevent": reason.would_prevent,
+        }
+        for step, reason in life.reasons(precedent)
+    ]
     active = row["state"] == State.ACTIVE.label
     needed = life.needed(precedent)
     return {
@@ -451,8 +505,35 @@ def explanation(store: Store, run_id: str, precedent: str) -> dict[str, Any]:
     }
 
 
+class _Quoted:
+    """Evidence items as JSON-ready data, by their numbers."""
+
+    def __init__(self, items: pd.DataFrame) -> None:
+        names = ("seq", "x", "original", "supports", "text", "source_ref")
+        self._columns = {name: items[name].astype(object).to_numpy() for name in names}
+        self._place = {seq: place for place, seq in enumerate(items["seq"].tolist())}
+
+    def item(self, seq: int) -> dict[str, Any]:
+        """Return one item."""
+        place = self._place[seq]
+        cell = {name: plain(column[place]) for name, column in self._columns.items()}
+        return {
+            "seq": seq,
+            "at": cell["x"],
+            "value": cell["original"],
+            "supports": cell["supports"],
+            "text": cell["text"],
+            "source_ref": cell["source_ref"],
+        }
+
+
+_PLAIN = frozenset({str, int, bool, type(None)})
+
+
 def plain(value: Any) -> Any:
     """Return a cell as JSON knows it: ISO text for a time, None for a missing value, Python numbers."""
+    if type(value) in _PLAIN:
+        return value
     if value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return None
     if isinstance(value, pd.Timestamp):

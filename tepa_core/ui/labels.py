@@ -110,13 +110,15 @@ def of_changes(life: KeyLife, steps: Iterable[str]) -> dict[str, str]:
     number.
     """
     steps = list(steps)
-    at = life.transitions.set_index("transition_id")["x"]
-    whole = {step: str(number) for number, step in enumerate(steps, 1)}
+    shown = life.transitions[life.transitions["transition_id"].isin(steps)]
+    rows = {str(row["transition_id"]): row for row in shown.to_dict("records")}
+    at = {step: row["x"] for step, row in rows.items()}
+    of = int(life.transitions["id"].isin(shown["id"]).sum())
     seconds = {step: f"{at[step]:%H:%M:%S}" if isinstance(at[step], pd.Timestamp) else "" for step in steps}
     exact = {step: f"{at[step]:%H:%M:%S.%f}" if isinstance(at[step], pd.Timestamp) else "" for step in steps}
     return told_apart(
-        {step: change(life, step) for step in steps},
+        {step: change(life, rows[step]) for step in steps},
         seconds,
         exact,
-        {step: f"change {number} of {len(steps)}" for step, number in whole.items()},
+        {step: f"change {rows[step]['number'] + 1} of {of}" for step in steps},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +12,7 @@ import streamlit as st
 
 from tepa_core.decisions import Action, DecisionRefused, LogEffect
 from tepa_core.experiment import OVERALL, Effect
-from tepa_core.figures import lifecycle
+from tepa_core.figures import RETRIEVED, lifecycle
 from tepa_core.figures.theme import STATE_STYLE
 from tepa_core.lifecycle import Verdict
 from tepa_core.store import KeyLife, RunInfo, in_words_at
@@ -85,24 +85,34 @@ def phase_of(found: Preview, effect: Effect) -> str:
 
 def differences(before: KeyLife, after: KeyLife) -> pd.DataFrame:
     """Stretches of the axis in which the shown states of a key's values differ: ``x0``, ``x1``."""
-    edges = sorted({*before.spans["x0"], *before.spans["x1"], *after.spans["x0"], *after.spans["x1"]})
+    names = sorted({*before.spans["value"], *after.spans["value"]})
+    parts = [dict(tuple(life.spans.groupby("value", sort=False))) for life in (before, after)]
     rows: list[tuple[Any, Any]] = []
-    for x0, x1 in pairwise(edges):
-        if _states(before, x0) != _states(after, x0):
-            if rows and rows[-1][1] == x0:
-                rows[-1] = (rows[-1][0], x1)
-            else:
-                rows.append((x0, x1))
-    return pd.DataFrame(rows, columns=["x0", "x1"])
+    for name in names:
+        own = [part.get(name, life.spans.head(0)) for part, life in zip(parts, (before, after), strict=True)]
+        edges = sorted({edge for spans in own for column in ("x0", "x1") for edge in spans[column]})
+        left, right = (_states(spans, edges) for spans in own)
+        rows += [(x0, x1) for (x0, x1), one, other in zip(pairwise(edges), left, right, strict=False) if one != other]
+    joined: list[tuple[Any, Any]] = []
+    for x0, x1 in sorted(rows):
+        if joined and x0 <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], x1))
+        else:
+            joined.append((x0, x1))
+    return pd.DataFrame(joined, columns=["x0", "x1"])
 
 
-def _states(life: KeyLife, x: Any) -> frozenset[tuple[str, str]]:
-    spans = life.spans[(life.spans["x0"] <= x) & (life.spans["x1"] > x)]
-    return frozenset(
-        (str(value), "active" if state == "deprecated" else str(state))
-        for value, state in zip(spans["value"], spans["state"], strict=True)
-        if state in ("active", "deprecated", "revoked")
-    )
+def _states(spans: pd.DataFrame, edges: Sequence[Any]) -> list[str]:
+    """Return what a value is from each edge on, as far as it matters: active, revoked, or nothing."""
+    lasting = spans[spans["x1"] > spans["x0"]]
+    starts, ends = list(lasting["x0"]), list(lasting["x1"])
+    shown = ["active" if one in RETRIEVED else one if one == "revoked" else "" for one in lasting["state"]]
+    states, at = [], -1
+    for edge in edges:
+        while at + 1 < len(starts) and starts[at + 1] <= edge:
+            at += 1
+        states.append(shown[at] if at >= 0 and edge < ends[at] else "")
+    return states
 
 
 def _simulation(found: Preview, effect: Effect) -> None:

@@ -93,9 +93,8 @@ def _told(life: KeyLife, step: Mapping[Hashable, Any]) -> str:
     return f"{'active' if step['life'] == 1 else 'back'} since {since(life, step['x'])}{decided}"
 
 
-def change(life: KeyLife, transition_id: str) -> str:
+def change(life: KeyLife, step: Mapping[Hashable, Any]) -> str:
     """Name a change of state for a list of choices: "16 Jul 2025, 07:55: Active → Revoked"."""
-    step = _step(life, transition_id)
     at = step["x"]
     at = f"{at.day} {at:%b %Y, %H:%M}" if isinstance(at, pd.Timestamp) else since(life, at).capitalize()
     return f"{at}: {STATE_STYLE[step['from_state']].label} → {STATE_STYLE[step['to_state']].label}"
@@ -103,9 +102,16 @@ def change(life: KeyLife, transition_id: str) -> str:
 
 def _which(life: KeyLife, precedent: str, transition_id: str) -> str:
     """Give the number of a change that day, minute and states do not tell from another one of the same memory."""
-    own = [str(name) for name in life.transitions.loc[life.transitions["id"] == precedent, "transition_id"]]
-    alike = [name for name in own if change(life, name) == change(life, transition_id)]
-    return f", change {own.index(transition_id) + 1} of {len(own)}" if len(alike) > 1 else ""
+    own = life.transitions[life.transitions["id"] == precedent]
+    step = _step(life, transition_id)
+    # Only changes between the same states on the same day can be told alike.
+    same = own[(own["from_state"] == step["from_state"]) & (own["to_state"] == step["to_state"])]
+    if isinstance(step["x"], pd.Timestamp):
+        same = same[same["x"].dt.floor("D") == step["x"].floor("D")]
+    else:
+        same = same[same["x"] == step["x"]]
+    alike = [row for row in same.to_dict("records") if change(life, row) == change(life, step)]
+    return f", change {step['number'] + 1:,} of {len(own):,}" if len(alike) > 1 else ""
 
 
 def rule_in_words(rule: str, th: Thresholds) -> str:

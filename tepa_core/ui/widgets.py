@@ -134,9 +134,22 @@ def table(
     label: str = "Download this table (CSV)",
     columns: Mapping[str, Any] | None = None,
     height: Literal["auto", "content"] = "auto",
+    limit: int | None = None,
 ) -> None:
-    """Show a table with a formula-safe download; height ``content`` shows all rows at once."""
-    st.dataframe(frame, key=key, hide_index=True, width="stretch", height=height, column_config=columns)
+    """Show a table with a formula-safe download; height ``content`` shows all rows at once.
+
+    Of more than ``limit`` rows the last ones are shown; the download has all.
+    """
+    if limit is not None and len(frame) > limit:
+        st.caption(f"The last {limit:,} of {len(frame):,} rows; the download has all.")
+    st.dataframe(
+        frame if limit is None else frame.tail(limit),
+        key=key,
+        hide_index=True,
+        width="stretch",
+        height=height,
+        column_config=columns,
+    )
     download(frame, key, label)
 
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tepa_core.lifecycle import DEPRECATED, Ledger, State, Thresholds, encode, replay, trace_key
-from tests.lifecycle.reference_rule import Item
+from tepa_core.lifecycle import DEPRECATED, Course, Ledger, State, Thresholds, Verdict, encode, replay, rule, trace_key
+from tepa_core.lifecycle.precedent import TRANSITION
+from tests.lifecycle.reference_rule import Item, remember
 
 THRESHOLDS = st.sampled_from(
     [
@@ -35,11 +36,16 @@ def as_frame(items: list[Item], subject: str = "u1") -> pd.DataFrame:
     )
 
 
+def at(course: Course, step: int) -> tuple[str, int, int, int]:
+    return course.state[step], course.support[step], course.conflict[step], course.lives[step]
+
+
 @given(one_key, THRESHOLDS)
 def test_trace_equals_ledger_step_by_step(items: list[Item], thresholds: Thresholds) -> None:
     frame = as_frame(items)
     log, labels = encode(frame)
     trace, final = trace_key(log, thresholds)
+    courses = [trace.course(v) for v in range(len(labels))]
     ledger = Ledger(thresholds)
     for i, item in enumerate(items):
         ledger.observe(item.key, item.value, item.supports)
@@ -47,12 +53,10 @@ def test_trace_equals_ledger_step_by_step(items: list[Item], thresholds: Thresho
         for v, value in enumerate(labels["value_id"]):
             p = seen.get(value)
             if p is None:
-                assert (trace.labels()[i, v], trace.support[i, v], trace.conflict[i, v]) == ("candidate", 0, 0)
+                assert at(courses[v], i)[:3] == ("candidate", 0, 0)
                 continue
             judged = (p.support, p.conflict) if p.state == State.ACTIVE else (p.trial_support, p.trial_conflict)
-            assert trace.labels()[i, v] == p.label
-            assert (trace.support[i, v], trace.conflict[i, v]) == judged
-            assert trace.lives[i, v] == p.lives
+            assert at(courses[v], i) == (p.label, *judged, p.lives)
     whole = replay(log, thresholds)
     assert trace.order.tolist() == list(range(len(items)))
     assert whole.transitions.tolist() == final.transitions.tolist()
@@ -60,12 +64,113 @@ def test_trace_equals_ledger_step_by_step(items: list[Item], thresholds: Thresho
     np.testing.assert_array_equal(whole.rings, final.rings)
 
 
+many_values = st.lists(
+    st.tuples(st.integers(0, 30), st.sampled_from([True, True, True, False])), min_size=1, max_size=150
+)
+ANY_THRESHOLDS = st.builds(
+    Thresholds,
+    theta_prop=st.integers(1, 4),
+    theta_rev=st.sampled_from([0.0, 0.01, 0.3, 0.5, 0.9, 1.0]),
+    n_min=st.integers(1, 8),
+    theta_rec=st.sampled_from([0.0, 0.34, 0.7, 1.0]),
+    n_rec=st.integers(1, 6),
+    theta_pro=st.sampled_from([0.0, 0.5, 0.6, 0.9]),
+    revokes=st.sampled_from([True, True, True, False]),
+)
+
+
+@given(many_values, ANY_THRESHOLDS)
+def test_a_trace_of_many_values_is_what_the_eager_rule_counts(
+    parts: list[tuple[int, bool]], thresholds: Thresholds
+) -> None:
+    items = [Item("k", f"v{value % 7 if value < 20 else value}", supports) for value, supports in parts]
+    log, labels = encode(as_frame(items))
+    trace, _ = trace_key(log, thresholds)
+    courses = {value: trace.course(v) for v, value in enumerate(labels["value_id"])}
+    for step in range(len(items)):
+        known = remember(items[: step + 1], thresholds).keys["k"].values
+        for value, course in courses.items():
+            if value not in known:
+                assert at(course, step) == ("candidate", 0, 0, 0)
+                continue
+            one = known[value]
+            active = one.state == "active"
+            judged = (one.support, one.conflict) if active else one.tally
+            shown = DEPRECATED if active and not all(one.window) else one.state
+            assert at(course, step) == (shown, *judged, one.lives), (value, step)
+
+
+decided = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 6), st.sampled_from(list(Verdict))), max_size=6)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.sampled_from([True, True, False])), min_size=1, max_size=60),
+    decided,
+    ANY_THRESHOLDS,
+)
+def test_a_trace_with_decisions_is_the_rule_read_after_every_step(
+    parts: list[tuple[int, bool]], decisions: list[tuple[int, int, Verdict]], thresholds: Thresholds
+) -> None:
+    """Every value's tally is read by the rule itself after every step, decisions among them."""
+    frame = as_frame([Item("k", f"v{value}", supports) for value, supports in parts]).assign(verdict=0)
+    heard = set(frame["value_id"])
+    more = [
+        {"seq": -1 - n, "subject": "u1", "key_id": "k", "value_id": f"v{value}", "supports": False, "event_time": time}
+        | {"verdict": int(verdict)}
+        for n, (time, value, verdict) in enumerate(decisions)
+        if f"v{value}" in heard
+    ]
+    frame = pd.concat([frame, pd.DataFrame(more, columns=frame.columns)], ignore_index=True)
+    frame = frame.astype({"supports": bool, "seq": int, "event_time": int, "verdict": int, "key_id": object})
+    log, labels = encode(frame.assign(key_id="k"))
+    trace, final = trace_key(log, thresholds)
+    courses = [trace.course(v) for v in range(len(labels))]
+    precedents, keys, ring = rule.new_key(len(labels), thresholds.n_rec)
+    out, th = np.zeros(len(labels) + 2, TRANSITION), thresholds.parameters()
+    first = {}
+    for step, row in enumerate(trace.order):
+        v, verdict = log.precedent[row], log.verdict[row]
+        if verdict:
+            rule.decide(precedents, keys[0], ring, v, verdict, th, 0, 0, 0, 0, out, 0)
+        else:
+            rule.observe_key(precedents, keys[0], ring, v, log.supports[row], th, 0, 0, 0, 0, out, 0)
+            first.setdefault(v, step)
+        for value, p in enumerate(precedents):
+            active = p["state"] == State.ACTIVE
+            judged = (p["support"], p["conflict"]) if active else rule.tally(p, keys[0], th)
+            shown = State(p["state"]).label
+            if active and int(p["window"]).bit_count() < p["window_len"]:
+                shown = DEPRECATED
+            assert at(courses[value], step) == (shown, *judged, p["lives"])
+    np.testing.assert_array_equal(final.precedents["state"], precedents["state"])
+    stretches = trace.stretches(np.array([first[v] for v in range(len(labels))]))
+    for value, course in enumerate(courses):
+        shown = [(course.state[step], course.lives[step]) for step in range(first[value], len(trace.order))]
+        changed = [step for step in range(len(shown)) if step == 0 or shown[step] != shown[step - 1]]
+        own = stretches[stretches["value"] == value]
+        assert own["step"].tolist() == [first[value] + step for step in changed]
+        assert own["lives"].tolist() == [shown[step][1] for step in changed]
+        assert course.state[own["step"]].tolist() == [shown[step][0] for step in changed]
+
+
+@pytest.mark.parametrize("theta_rev", [0.0, 0.001, 0.3])
+@pytest.mark.parametrize("values", [2, 1000, 20_000])
+def test_what_a_trace_keeps_grows_with_the_items_alone(values: int, theta_rev: float) -> None:
+    """Rows kept, not seconds: a support of a value is a conflict for every other one, and none of them writes it."""
+    n = 20_000
+    items = pd.DataFrame({"seq": range(n), "subject": "", "key_id": "k", "supports": True, "event_time": range(n)})
+    value = np.random.default_rng(3).integers(0, values, n)
+    log, _ = encode(items.assign(value_id=[f"v{v}" for v in value]))
+    trace, _ = trace_key(log, Thresholds(theta_rev=theta_rev, theta_prop=50, n_min=5))
+    assert len(trace.changes) <= 3 * n
+
+
 def test_deprecated_shows_from_the_first_conflict_until_the_window_is_clean() -> None:
     items = [Item("seat", "a")] * 4 + [Item("seat", "a", False)] + [Item("seat", "a")] * 4
     log, _ = encode(as_frame(items))
     trace, _ = trace_key(log, Thresholds())
     # Proposed and promoted at the third support; the conflict leaves a window of three after three supports.
-    assert trace.labels()[:, 0].tolist() == [
+    assert trace.course(0).state.tolist() == [
         "candidate",
         "candidate",
         "active",

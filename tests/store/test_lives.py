@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scipy import stats
 
 from tepa_core.experiment import RunResult
-from tepa_core.lifecycle import Thresholds
+from tepa_core.lifecycle import KeyEvidence, Thresholds
 from tepa_core.store import (
     KeyLife,
     Store,
@@ -15,6 +16,7 @@ from tepa_core.store import (
     UnknownRunError,
     explanation,
     key_life,
+    lives,
     plain,
     precedent_life,
     queries,
@@ -33,6 +35,11 @@ def seat(store: Store, make_log: Any) -> str:
     rows += [(n, "Ann", "Seat", "Window", True, None) for n in (21, 22, 23)]
     rows += [(5, "Ann", "Diet", "Vegan", True, None)]
     return save_log(store, make_log(rows[::-1]), Thresholds())
+
+
+def course(life: KeyLife, value: str) -> pd.DataFrame:
+    (name,) = life.values.loc[life.values["value"] == value, "id"]
+    return life.course(name)
 
 
 def at(minute: int) -> pd.Timestamp:
@@ -55,7 +62,7 @@ class TestByHand:
 
     def test_the_posterior_is_that_of_the_counts_which_judge(self, store: Store, seat: str) -> None:
         life = key_life(store, seat, "seat", subject="Ann")
-        window = life.posterior[life.posterior["value"] == "WINDOW"].set_index("x")
+        window = course(life, "WINDOW").set_index("x")
         # (supports, conflicts): a tally, then its own counts, then a tally from (0, 2) on, then 4 + 3 and 2 + 0.
         expected = {
             1: (1, 0, "candidate", 0),
@@ -67,14 +74,18 @@ class TestByHand:
             22: (2, 3, "revoked", 1),
             23: (7, 2, "active", 2),
         }
-        for minute, (support, conflict, state, lives) in expected.items():
+        for minute, (support, conflict, state, life_number) in expected.items():
             row = window.loc[at(minute)]
-            assert (row["support"], row["conflict"], row["state"], row["life"]) == (support, conflict, state, lives)
+            assert (row["support"], row["conflict"], row["state"], row["life"]) == (
+                support,
+                conflict,
+                state,
+                life_number,
+            )
             assert row["posterior"] == pytest.approx((support + 1) / (support + conflict + 2))
             low, high = stats.beta.interval(0.95, support + 1, conflict + 1)
             assert (row["lo"], row["hi"]) == (pytest.approx(low), pytest.approx(high))
-        aisle = life.posterior[life.posterior["value"] == "Aisle"]
-        assert aisle["x"].min() == at(11)
+        assert course(life, "Aisle")["x"].min() == at(11)
 
     def test_spans_follow_each_other_until_the_last_item(self, store: Store, seat: str) -> None:
         life = key_life(store, seat, "seat", subject="Ann")
@@ -186,23 +197,22 @@ class TestAgainstTheStore:
         for key in queries.keys(store, run_id, "tepa_norev", 4)["key_id"]:
             life = key_life(store, run_id, key, method="tepa_norev", seed=4)
             assert life.thresholds.revokes is False
-            assert "revoked" not in set(life.posterior["state"])
+            for value in life.values["value"]:
+                assert "revoked" not in set(course(life, value)["state"])
 
 
 def assert_whole(life: KeyLife) -> None:
     """Spans of a value touch each other and tell the same states as the posterior; nothing is counted backwards."""
     for value, spans in life.spans.groupby("value"):
         assert spans["x0"].tolist()[1:] == spans["x1"].tolist()[:-1]
-        points = life.posterior[life.posterior["value"] == value]
+        points = course(life, value)
         assert points["x"].is_monotonic_increasing
         assert spans["x0"].iloc[0] == points["x"].iloc[0]
         assert spans["x1"].iloc[-1] >= points["x"].iloc[-1]
         state_life = list(zip(points["state"], points["life"], strict=True))
         changes = [one for one, before in zip(state_life, [None, *state_life], strict=False) if one != before]
         assert list(zip(spans["state"], spans["life"], strict=True)) == changes
-    assert (
-        (life.posterior["lo"] < life.posterior["posterior"]) & (life.posterior["posterior"] < life.posterior["hi"])
-    ).all()
+        assert ((points["lo"] < points["posterior"]) & (points["posterior"] < points["hi"])).all()
 
 
 class TestExplanation:
@@ -269,6 +279,36 @@ class TestExplanation:
             more = rows + [(10 + n, "u", "k", "v", True, None) for n in range(given)]
             again = save_log(store, make_log(more, f"with-{given}.csv"), Thresholds())
             assert queries.state_counts(store, again) == ({"active": 1} if given == needed else {"revoked": 1})
+
+
+@pytest.mark.parametrize("values", [2, 400])
+def test_explaining_all_of_a_long_key_replays_it_once_and_reads_no_item_for_each_change(
+    store: Store, make_log: Any, monkeypatch: pytest.MonkeyPatch, values: int
+) -> None:
+    """Work is counted: one replay, one arrangement of the evidence, and per change the few items it quotes."""
+    rows = [(n, "u", "k", f"v{n // 4 % values}", True, None) for n in range(4000)]
+    run_id = save_log(store, make_log(rows), Thresholds())
+    first = queries.precedents(store, run_id, search="v0").sort_values("lives")["id"].iloc[-1]
+    done: Counter[str] = Counter()
+
+    def counting(name: str, function: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            done[name] += 1
+            found = function(*arguments, **named)
+            done[f"{name}: places"] += len(found) if isinstance(found, np.ndarray) else 0
+            return found
+
+        return call
+
+    monkeypatch.setattr(lives, "trace_key", counting("replays", lives.trace_key))
+    monkeypatch.setattr(lives, "KeyEvidence", counting("arrangements", lives.KeyEvidence))
+    for name in ("supports", "concerning"):
+        monkeypatch.setattr(KeyEvidence, name, counting(name, getattr(KeyEvidence, name)))
+    told = explanation(store, run_id, first)["transitions"]
+    # A value is active for its third and fourth item and falls with the second of the next value; then it comes back.
+    assert len(told) > 3 * 4000 // (4 * values) / 2
+    assert done["replays"] == done["arrangements"] == 1
+    assert done["supports: places"] + done["concerning: places"] <= 12 * len(told)
 
 
 def test_what_does_not_exist_is_named(store: Store, seat: str) -> None:

@@ -19,7 +19,7 @@ from tepa_core.store.previewed import preview
 TRAVEL = Path(__file__).parents[2] / "data" / "travel_preferences.csv"
 ANA = Actor("Ana", authenticated=False, role=Role.REVIEWER)
 CONVENTIONAL = precedent_id("tepa", 0, "", "read csv", "conventional")
-SHOWN = ["posterior", "spans", "transitions", "followed", "items"]
+SHOWN = ["spans", "transitions", "followed", "items"]
 
 
 def same(left: pd.DataFrame, right: pd.DataFrame) -> None:
@@ -56,6 +56,8 @@ def test_life_with_the_decision_is_the_life_after_it_was_taken(
     life = precedent_life(store, run_id, CONVENTIONAL)
     for name in SHOWN:
         same(getattr(found.after, name), getattr(life, name))
+    for value in life.values["id"]:
+        same(found.after.course(value), life.course(value))
     after = queries.success_per_seed(store, run_id)
     of = (before["method"] == "tepa") & (before["seed"] == 0)
     change = dict(zip(after.loc[of, "phase"], after.loc[of, "success"] - before.loc[of, "success"], strict=True))
@@ -73,8 +75,10 @@ def test_log_the_same(log: tuple[Store, str]) -> None:
     at = int(found.at.value // 1000)
     record(store.acting(ANA), DecisionRequest(run_id, window, Action.CONFIRM, Category.OBSOLETE, "x", at=at))
     life = precedent_life(store, run_id, window)
-    for name in ("posterior", "spans", "transitions", "items"):
+    for name in ("spans", "transitions", "items"):
         same(getattr(found.after, name), getattr(life, name))
+    for value in life.values["id"]:
+        same(found.after.course(value), life.course(value))
 
 
 def test_nothing_is_written(simulation: tuple[Store, str]) -> None:
