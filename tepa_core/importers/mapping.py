@@ -202,7 +202,7 @@ def _evidence(rows: _Rows, limits: Limits, now: datetime) -> tuple[pd.DataFrame,
     supports = _outcomes(rows.cells("outcome"), size, reasons, dict(rows.mapping.outcomes))
     deleted = _deleted(rows)
     subject, unknown = _subjects(rows.cells("user"), size)
-    for field, cells in (("user", subject), ("key", key), ("value", value), ("text", rows.cells("text"))):
+    for field, cells in (("user", rows.cells("user")), ("key", key), ("value", value), ("text", rows.cells("text"))):
         _check_length(cells, field, limits.cell_mb * 1_000_000 if field == "text" else limits.label, reasons)
     for field in ("phase", "actor", "source_ref"):
         _check_length(rows.cells(field), field, limits.label, reasons)
@@ -212,6 +212,11 @@ def _evidence(rows: _Rows, limits: Limits, now: datetime) -> tuple[pd.DataFrame,
     evidence["source_row"] = rows.frame[ROW].to_numpy(dtype=np.int64)[kept]
     evidence["event_time"] = _utc(times.event[kept])
     evidence["ingested_at"] = _utc(times.arrival[kept])
+    written = rows.cells("user")
+    if written is not None:
+        # Who is who goes by the cleaned text; what is shown is what the earliest row of each wrote.
+        spelled = _earliest_spelling(_stripped(written[kept]), subject[kept], times.event[kept])
+        subject[kept] = np.where(subject[kept] == "", "", spelled)
     evidence["subject"] = _texts(subject[kept])
     key_id = _canonical(key[kept])
     evidence["key"] = _texts(_earliest_spelling(key[kept], key_id, times.event[kept]))
@@ -531,6 +536,11 @@ def _lookalikes(evidence: pd.DataFrame) -> _Flags:
             found = evidence[[*place, name]].merge(several, how="left", indicator=True)
             alike |= (found["_merge"] == "both").to_numpy()
     return alike
+
+
+def _stripped(cells: _Cells) -> _Cells:
+    codes, texts = _distinct(cells)
+    return np.array([*(text.strip() for text in texts), ""], dtype=object)[codes]
 
 
 def _earliest_spelling(key: _Cells, key_id: _Cells, event: _Micros) -> _Cells:
