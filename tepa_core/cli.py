@@ -406,8 +406,16 @@ def _runs(options: argparse.Namespace) -> Report:
 def _delete(options: argparse.Namespace) -> Report:
     with _writing(options) as store:
         info = queries.run_info(store, options.run)
+        decided = len(decisions_of(store, info.run_id))
+        if decided and not options.force:
+            what = "one decision, which goes" if decided == 1 else f"{decided:,} decisions, which go"
+            raise RefusedError(
+                f"run {info.run_id} has {what} with it, and no file that it was read from gives back; keep them with "
+                f"'export {info.run_id} --to {info.run_id}.zip', then repeat with --force"
+            )
         delete_run(store, info.run_id)
-    return Report({"deleted": info.run_id}, f"Deleted {terminal(info.run_id)} ({terminal(info.name)})")
+    gone = f" with {decided:,} decision{'' if decided == 1 else 's'}" if decided else ""
+    return Report({"deleted": info.run_id}, f"Deleted {terminal(info.run_id)} ({terminal(info.name)}){gone}")
 
 
 def _import(options: argparse.Namespace) -> Report:
@@ -450,6 +458,8 @@ def _import(options: argparse.Namespace) -> Report:
         "badges": dict(found.badges),
         "precedents": found.precedents,
         "states": dict(found.states),
+        "kinship": found.kinship,
+        "new_rows": found.new_rows,
         "elapsed_s": found.elapsed,
     }
     parts = [
@@ -457,6 +467,8 @@ def _import(options: argparse.Namespace) -> Report:
         f"({found.format}, {found.elapsed:.1f} s)",
         f"{found.precedents:,} precedents: " + ", ".join(f"{n:,} {state}" for state, n in found.states.items()),
     ]
+    if found.kinship:
+        parts.insert(1, terminal(found.kinship))
     taken = ", ".join(f"{field}={column}" for field, column in found.mapping.columns)
     parts.append(f"columns taken: {taken}" + (f"; key: {options.key_template}" if options.key_template else ""))
     parts.append(f"columns not used: {', '.join(found.unused) or 'none'}")
@@ -1298,6 +1310,7 @@ def parser() -> argparse.ArgumentParser:
 
     sub = add("delete", _delete, "Delete a run with everything that belongs to it.")
     sub.add_argument("run", metavar="RUN")
+    sub.add_argument("--force", action="store_true", help="delete its decisions too; export it first to keep them")
 
     sub = add("import", _import, "Import a log of evidence, or an exported run.")
     sub.add_argument("file", type=Path, metavar="FILE", nargs="?")

@@ -16,7 +16,8 @@ from tepa_core.importers import Beginning, ColumnMapping, EvidenceLog, ImportRef
 from tepa_core.isolated import ReadingFailed, Waiting, measured
 from tepa_core.lifecycle import PRESETS, Thresholds
 from tepa_core.limits import Limits
-from tepa_core.store import LogImport, Store, queries, save_log
+from tepa_core.store import LogImport, Store, keep_log, queries
+from tepa_core.store.grown import Kinship
 
 __all__ = ["ImportReport", "first_records", "import_log", "preview"]
 
@@ -48,6 +49,10 @@ class ImportReport:
         Seconds from opening the file to the committed run.
     mapping, unused
         What the columns were taken for, and those that mean nothing here.
+    kinship
+        What the file is to the runs that were here, as sentences; empty where there was none of its name.
+    new_rows
+        Evidence items that the run it continues did not have; 0 where it continues none.
     """
 
     run_id: str
@@ -62,6 +67,8 @@ class ImportReport:
     elapsed: float
     mapping: ColumnMapping
     unused: tuple[str, ...]
+    kinship: str = ""
+    new_rows: int = 0
 
 
 def preview(
@@ -139,7 +146,8 @@ def import_log(
 ) -> ImportReport:
     """Read a log file and store it with its precedents, all or nothing.
 
-    The same bytes under the same mapping and thresholds are the same run, and replace themselves.
+    The same bytes under the same mapping and thresholds are the same run, and replace themselves. A file that grew,
+    with every earlier row in it, continues its run, which keeps its id and its decisions.
 
     Parameters
     ----------
@@ -198,7 +206,8 @@ def import_log(
         rejected=log.rejected,
         badges=log.badges,
     )
-    run_id = save_log(store, content, thresholds, name, time.perf_counter() - began)
+    kept = keep_log(store, content, thresholds, name, time.perf_counter() - began)
+    run_id = kept.run_id
     states = queries.state_counts(store, run_id)
     badges = queries.run_info(store, run_id).badges
     elapsed = time.perf_counter() - began
@@ -216,7 +225,28 @@ def import_log(
         elapsed,
         log.mapping,
         log.unused,
+        _told(kept.kin, known),
+        kept.kin.new_rows,
     )
+
+
+def _told(kin: Kinship, source: str) -> str:
+    """Say what a file is to the runs that were here; nothing where there was none of its name."""
+    if kin.held:
+        return (
+            f"Run {kin.run_id} was loaded from this file before and has grown since; it has all of its rows, so "
+            "nothing was changed."
+        )
+    if kin.run_id is not None and kin.new_rows:
+        rows = f"{kin.new_rows:,} new row{'' if kin.new_rows == 1 else 's'}"
+        return f"It continues run {kin.run_id}: {rows}; its decisions are kept."
+    if kin.beside is not None:
+        rows = "one row" if kin.missing == 1 else f"{kin.missing:,} rows"
+        return (
+            f"A new run: {rows} of run {kin.beside}, from a file called {source} too, are missing here or changed, so "
+            "it does not continue that run. Decisions stay there."
+        )
+    return ""
 
 
 def _silent(fraction: float, sentence: str) -> None:

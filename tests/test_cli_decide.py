@@ -154,7 +154,7 @@ def test_export_delete_import_is_the_same_run(
     counts = ask(db, "export", run_id, "--to", str(to))
     assert (counts["evidence"], counts["decisions"]) == (3835, 1)
     assert "is here already" in refusal(capsys, "import", str(to), "--db", str(db))
-    ask(db, "delete", run_id)
+    ask(db, "delete", run_id, "--force")
     assert "leave --map" in refusal(capsys, "import", str(to), "--name", "x", "--db", str(db))
     back = ask(db, "import", str(to))
     assert (back["run_id"], back["read"], back["loaded"], back["decisions"]) == (run_id, 3835, 3835, 1)
@@ -179,7 +179,7 @@ def test_export_delete_import_is_the_same_run(
     assert json.loads(told.replace("ana (claimed elsewhere; ", "ana (")) == explained
     assert "ana (claimed elsewhere; " in told
     to.write_bytes(to.read_bytes()[:-100])
-    ask(db, "delete", run_id)
+    ask(db, "delete", run_id, "--force")
     assert "no complete export" in refusal(capsys, "import", str(to), "--db", str(db))
     assert ask(db, "runs")["runs"] == []
 

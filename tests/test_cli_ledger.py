@@ -82,7 +82,7 @@ def test_without_a_run_it_lists_and_checks_what_happened_to_runs(
     assert ask(db, "ledger", "--verify")["events"] == []
     assert "No run of this database was deleted or imported." in told(capsys, 0, "ledger", "--db", str(db))
     head = ask(db, "ledger", run_id)["head"]
-    ask(db, "delete", run_id)
+    ask(db, "delete", run_id, "--force")
     found = ask(db, "ledger", "--verify")
     (event,) = found["events"]
     assert (event["what"], event["run_id"]) == ("run deleted", run_id)

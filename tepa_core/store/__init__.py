@@ -27,7 +27,7 @@ from tepa_core.store.lives import (
 )
 from tepa_core.store.queries import RunInfo, UnknownRunError
 from tepa_core.store.triaged import triaged
-from tepa_core.store.write import LogImport, delete_run, rename_run, save_facts, save_log, save_run
+from tepa_core.store.write import KeptLog, LogImport, delete_run, keep_log, rename_run, save_facts, save_log, save_run
 
 __all__ = [
     "DEFAULT_PATH",
@@ -36,6 +36,7 @@ __all__ = [
     "ArchiveRefused",
     "DecisionRequest",
     "Examined",
+    "KeptLog",
     "KeyLife",
     "LedgerCheck",
     "LogImport",
@@ -57,6 +58,7 @@ __all__ = [
     "import_archive",
     "in_words_at",
     "is_archive",
+    "keep_log",
     "key_life",
     "plain",
     "precedent_id",

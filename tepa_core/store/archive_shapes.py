@@ -94,12 +94,17 @@ class _Mapping(_Strict):
     order: _Word = "time"
 
 
+_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{1,64}$")]
+
+
 class LogSettings(_Strict):
     """What a log keeps of its import."""
 
     format: _Word
     mapping: _Mapping
-    digest: Annotated[str, Field(pattern=r"^[0-9a-f]{1,64}$")]
+    digest: _Digest
+    # Files that the run was loaded from before its own grew; left out where there is none.
+    earlier: list[_Digest] = []
 
 
 class RunSettings(_Strict):

@@ -23,6 +23,7 @@ from tepa_core.methods import METHODS, thresholds_of
 from tepa_core.store.connection import Store
 from tepa_core.store.derive import decided_rows, derive, evidence_rows, insert, places_decided, replay_lane
 from tepa_core.store.events import append_event
+from tepa_core.store.grown import Kinship, kinship
 from tepa_core.store.ledger import read_decisions, read_head
 from tepa_core.store.names import free_name, name_of_facts, name_of_log, name_of_simulation
 from tepa_core.store.queries import UnknownRunError
@@ -234,8 +235,35 @@ def log_run_id(source: str, digest: str, mapping: Mapping[str, Any], thresholds:
     return f"{stem[:40]}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeptLog:
+    """What became of a log.
+
+    Attributes
+    ----------
+    run_id
+        Its run.
+    kin
+        What it is to the runs that were here.
+    """
+
+    run_id: str
+    kin: Kinship
+
+
 def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | None = None, elapsed: float = 0) -> str:
+    """Store an evidence log as `keep_log` does, and return the id of its run."""
+    return keep_log(store, log, thresholds, name, elapsed).run_id
+
+
+def keep_log(
+    store: Store, log: LogImport, thresholds: Thresholds, name: str | None = None, elapsed: float = 0
+) -> KeptLog:
     """Store an evidence log with its precedents, all or nothing; the same file replaces itself but for its decisions.
+
+    A log that has every row of a run of its name, mapping and thresholds continues that run: the id, the name and the
+    decisions stay, and the lives are derived anew from the longer evidence. A file that the run has outgrown changes
+    nothing.
 
     Parameters
     ----------
@@ -248,8 +276,8 @@ def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | N
 
     Returns
     -------
-    str
-        The id of the run.
+    KeptLog
+        The run, and what the log is to the runs that were here.
 
     Raises
     ------
@@ -272,6 +300,10 @@ def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | N
         method="", seed=0, occurred=at, arrived=arrival
     )
     with store.write() as cursor:
+        kin = kinship(cursor, log.source, log.digest, log.mapping, thresholds, evidence)
+        run_id = kin.run_id or run_id
+        if kin.held:
+            return KeptLog(run_id, kin)
         name = name or _name(cursor, run_id) or free_name(cursor, run_id, name_of_log(log.source, thresholds))
         decisions = in_effect(read_decisions(cursor, run_id))
         decided = decided_rows(decisions, places_decided(cursor, run_id, decisions))
@@ -288,7 +320,12 @@ def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | N
                 kind="log",
                 stream="log",
                 name=name,
-                spec={"format": log.format, "mapping": dict(log.mapping), "digest": log.digest},
+                spec={
+                    "format": log.format,
+                    "mapping": dict(log.mapping),
+                    "digest": log.digest,
+                    **({"earlier": list(kin.earlier)} if kin.earlier else {}),
+                },
                 thresholds=thresholds,
                 source=log.source,
                 counts={
@@ -301,7 +338,7 @@ def save_log(store: Store, log: LogImport, thresholds: Thresholds, name: str | N
                 elapsed_s=elapsed + time.perf_counter() - began,
             ),
         )
-    return run_id
+    return KeptLog(run_id, kin)
 
 
 def _microseconds(times: pd.Series[Any]) -> pd.Series[int]:

@@ -339,7 +339,11 @@ def show_report() -> None:
     info = state.current_run()
     with st.container(border=True, key="import_report_card"):
         again = (
-            " It was here already, with the same columns and thresholds: it was replaced, not added." if held[1] else ""
+            f" {plain_text(report.kinship, limit=600)}"
+            if report.kinship
+            else " It was here already, with the same columns and thresholds: it was replaced, not added."
+            if held[1]
+            else ""
         )
         st.markdown(
             f"#### {plain_text(info.name)}: read {report.read:,} · loaded {report.loaded:,} · "

@@ -9,7 +9,7 @@ from tepa_core.decisions import PermissionRefused
 from tepa_core.experiment import spec_from_dict
 from tepa_core.inert import visible
 from tepa_core.store import RunInfo, UnknownRunError, delete_run, rename_run
-from tepa_core.ui import boundary, cache, spec_words, who
+from tepa_core.ui import boundary, cache, ledger_view, spec_words, who
 from tepa_core.ui.spec_form import tell, told
 from tepa_core.ui.text import plain_text
 from tepa_core.ui.widgets import table
@@ -41,6 +41,8 @@ def of_chosen(info: RunInfo) -> None:
         with st.popover("Delete", icon=":material/delete:", key="delete"):
             with boundary.around("This count"):
                 st.markdown(_loss(info))
+                if cache.decisions(info.run_id):
+                    ledger_view.offer_run(info.run_id, "export_before_delete")
             st.button("Delete for good", type="primary", key="delete_it", on_click=_delete, args=(info,))
 
 
@@ -111,10 +113,15 @@ def _facts(info: RunInfo) -> str:
 
 def _loss(info: RunInfo) -> str:
     what = "its evidence and memories" if info.is_log else "its episodes, evidence and memories"
-    back = "The command above makes it again."
+    decided = len(cache.decisions(info.run_id))
+    back = "The command above makes it again"
     if info.is_log or info.is_facts:
-        again = "import" if info.is_log else "run"
-        back = f"The file that it was read from is not touched: {again} it again to have it back."
+        back = f"The file that it was read from is not touched: to {'import' if info.is_log else 'run'} it again"
+        back += " makes its memories again"
+    if decided:
+        what += f" and **{decided:,} decision{'' if decided == 1 else 's'}**"
+        back += ", without any decision. Export it first to keep them"
+    back += "."
     last = " It is the only run, so the default run is made in its place." if len(cache.runs()) == 1 else ""
     return (
         f"Delete **{plain_text(info.name)}** with {what}? This cannot be undone. {back}{last} "

@@ -325,17 +325,7 @@ def files(info: RunInfo) -> None:
     """Offer the run, its active set and the decisions as files, and take such a file in."""
     st.subheader("Take it elsewhere, and back", anchor=False)
     with st.container(horizontal=True):
-        st.download_button(
-            "The run with its ledger (zip)",
-            lambda: _as_bytes(info.run_id),
-            file_name=f"{info.run_id}.zip",
-            mime="application/zip",
-            key="export_run",
-            icon=":material/folder_zip:",
-            on_click="ignore",
-            help="Evidence, decisions and the chain. Taken in again, here or elsewhere, it gives the same memories and "
-            "the same ledger.",
-        )
+        offer_run(info.run_id, "export_run")
         st.download_button(
             "The active set (JSONL)",
             lambda: export_active(cache.store(), info.run_id),
@@ -362,6 +352,21 @@ def files(info: RunInfo) -> None:
         upload = st.file_uploader("Take in an exported run (zip)", type=["zip"], key="archive_file")
         if st.form_submit_button("Take it in", key="import_archive", icon=":material/upload:"):
             _take_in(upload)
+
+
+def offer_run(run_id: str, key: str) -> None:
+    """Draw the button that exports a run with its ledger."""
+    st.download_button(
+        "The run with its ledger (zip)",
+        lambda: _as_bytes(run_id),
+        file_name=f"{run_id}.zip",
+        mime="application/zip",
+        key=key,
+        icon=":material/folder_zip:",
+        on_click="ignore",
+        help="Evidence, decisions and the chain. Taken in again, here or elsewhere, it gives the same memories and "
+        "the same ledger.",
+    )
 
 
 def _as_bytes(run_id: str) -> bytes:

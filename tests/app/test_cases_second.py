@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tepa_core.decisions import Action, Category
 from tepa_core.logs import import_log
 from tepa_core.store import Store, queries
+from tepa_core.store.decide import DecisionRequest, record
 from tepa_core.store.ledger import decisions_of
 from tepa_core.ui import cache
 
@@ -93,3 +95,21 @@ def test_case_34_every_change_within_a_day_is_explained_by_itself(open_page: Ope
         explained.append(words(at).split("Why: dark", 1)[1])
     # The counts at the change stand in each explanation, and no two changes have the same ones.
     assert len(set(explained)) == len(steps)
+
+
+def test_case_37_deleting_says_how_many_decisions_go_and_offers_the_export(
+    open_page: OpenPage, own: Store, three_exports: list[str]
+) -> None:
+    run = three_exports[2]
+    at = open_page("data/run", run=run)
+    assert "decision" not in words(at).split("Delete **", 1)[1].split("This cannot", 1)[0]
+    assert not [one for one in at.get("download_button") if "export_before_delete" in one.proto.id]
+    rows = queries.precedents(own, run)
+    fallen = str(rows.loc[rows["value"] == "east", "id"].iloc[0])
+    record(own, DecisionRequest(run, fallen, Action.REACTIVATE, Category.WRONG_REVOCATION, "It held."))
+    cache.forget()
+    at = open_page("data/run", run=run)
+    said = words(at)
+    assert "and **1 decision**?" in said
+    assert "to import it again makes its memories again, without any decision. Export it first to keep them." in said
+    assert [one for one in at.get("download_button") if "export_before_delete" in one.proto.id]

@@ -127,3 +127,132 @@ def test_case_34_the_command_line_explains_each_change_within_a_day(db: Path) ->
         *[(to, life) for life in (1, 2, 3) for to in ("active", "revoked")],
     ]
     assert len({step["transition_id"] for step in steps}) == 7
+
+
+def decide_on(store: Store, run_id: str, value: str) -> None:
+    rows = queries.precedents(store, run_id)
+    fallen = str(rows.loc[rows["value"] == value, "id"].iloc[0])
+    record(store, DecisionRequest(run_id, fallen, Action.REACTIVATE, Category.WRONG_REVOCATION, "It held."))
+
+
+def test_case_37_the_command_line_deletes_decisions_only_when_told_to(
+    db: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id = ask(db, "import", LOGS / "export_week3.csv")["run_id"]
+    with Store(db, PROGRAM) as store:
+        decide_on(store, run_id, "east")
+    said = refused(capsys, "delete", run_id, "--db", db)
+    assert "has one decision, which goes with it" in said
+    assert f"'export {run_id} --to {run_id}.zip'" in said
+    assert "--force" in said
+    assert len(ask(db, "ledger", run_id)["decisions"]) == 1
+    assert ask(db, "delete", run_id, "--force") == {"deleted": run_id}
+    # The same file gives back the memories and nothing else; without decisions nothing has to be forced.
+    assert ask(db, "import", LOGS / "export_week3.csv")["run_id"] == run_id
+    assert ask(db, "ledger", run_id)["decisions"] == []
+    assert ask(db, "delete", run_id) == {"deleted": run_id}
+
+
+WEEK = (LOGS / "export_week3.csv").read_text().splitlines()
+DAY = ["2026-03-02T09:00:00Z,u1,seat,aisle,1", "2026-03-02T10:00:00Z,u2,seat,window,1"]
+
+
+def grown(path: Path, *lines: str, of: list[str] = WEEK) -> Path:
+    path.write_text("\n".join([*of, *lines]) + "\n")
+    return path
+
+
+def test_case_38_a_grown_file_continues_its_run_and_keeps_its_ledger(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "export.csv"
+    first = import_log(store, grown(path))
+    assert (first.kinship, first.new_rows) == ("", 0)
+    decide_on(store, first.run_id, "east")
+    before = decisions_of(store, first.run_id)
+    # New rows stand before, between and behind the old ones: what counts is that none of these is gone.
+    longer = [WEEK[0], DAY[1], *WEEK[1:4], DAY[0], *WEEK[4:]]
+    again = import_log(store, grown(path, of=longer))
+    assert (again.run_id, again.new_rows, again.loaded) == (first.run_id, 2, len(WEEK) + 1)
+    assert again.kinship == f"It continues run {first.run_id}: 2 new rows; its decisions are kept."
+    assert decisions_of(store, first.run_id) == before
+    rows = queries.precedents(store, first.run_id)
+    assert {"aisle", "window"} < set(rows["value"])
+    # The decision acts on what was derived anew.
+    east = str(rows.loc[rows["value"] == "east", "id"].iloc[0])
+    assert "decided" in set(queries.transitions(store, first.run_id, east)["rule"])
+    assert len(queries.runs(store)) == 1
+    # A third file continues it too, and each file that it was loaded from is known.
+    third = import_log(store, grown(path, "2026-03-03T09:00:00Z,u1,seat,aisle,1", of=longer))
+    assert (third.run_id, third.new_rows) == (first.run_id, 1)
+    assert len(queries.run_info(store, first.run_id).spec["earlier"]) == 2
+    same = import_log(store, path)
+    assert (same.run_id, same.new_rows, same.kinship) == (first.run_id, 0, "")
+    assert len(queries.run_info(store, first.run_id).spec["earlier"]) == 2
+
+
+def test_case_38_a_file_that_the_run_has_outgrown_takes_nothing_from_it(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "export.csv"
+    run_id = import_log(store, grown(path)).run_id
+    import_log(store, grown(path, *DAY))
+    old = import_log(store, grown(path))
+    assert old.run_id == run_id
+    assert "nothing was changed" in old.kinship
+    assert queries.run_info(store, run_id).counts["loaded"] == len(WEEK) + 1
+    assert "aisle" in set(queries.precedents(store, run_id)["value"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "missing"),
+    [
+        ([*WEEK[:3], *WEEK[4:]], "one row"),
+        ([*WEEK[:3], WEEK[3].replace("11:00", "11:30"), *WEEK[4:]], "one row"),
+        ([*WEEK[:3], WEEK[3].replace("east,1", "east,0"), *WEEK[4:]], "one row"),
+        ([WEEK[0], *(line.replace("u1", "u9") for line in WEEK[1:])], "11 rows"),
+    ],
+    ids=["missing", "another time", "another outcome", "another user"],
+)
+def test_case_38_a_file_without_every_earlier_row_is_a_new_run_and_says_so(
+    store: Store, tmp_path: Path, changed: list[str], missing: str
+) -> None:
+    path = tmp_path / "export.csv"
+    first = import_log(store, grown(path)).run_id
+    decide_on(store, first, "east")
+    other = import_log(store, grown(path, *DAY, of=changed))
+    assert other.run_id != first
+    assert f"A new run: {missing} of run {first}," in other.kinship
+    assert len(decisions_of(store, first)) == 1
+    assert decisions_of(store, other.run_id) == ()
+
+
+def test_case_38_other_thresholds_columns_or_names_continue_nothing(store: Store, tmp_path: Path) -> None:
+    first = import_log(store, grown(tmp_path / "export.csv")).run_id
+    longer = grown(tmp_path / "export.csv", *DAY)
+    others = [
+        import_log(store, longer, preset="direct_facts"),
+        import_log(store, longer, source="other.csv"),
+        import_log(store, longer, tz="Asia/Tokyo"),
+    ]
+    assert {one.kinship for one in others} == {""}
+    assert len({first, *(one.run_id for one in others)}) == 4
+
+
+def test_case_38_repeated_rows_count_as_often_as_they_stand(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "export.csv"
+    twice = [WEEK[0], WEEK[1], WEEK[1], *WEEK[2:]]
+    first = import_log(store, grown(path, of=twice)).run_id
+    assert import_log(store, grown(path, *DAY, of=twice)).run_id == first
+    once = import_log(store, grown(path, *DAY, "2026-03-03T09:00:00Z,u1,seat,aisle,1"))
+    assert f"one row of run {first}," in once.kinship
+
+
+def test_case_38_a_run_that_grew_is_exported_and_taken_in_again(db: Path, tmp_path: Path) -> None:
+    path = tmp_path / "export.csv"
+    run_id = ask(db, "import", grown(path))["run_id"]
+    with Store(db, PROGRAM) as store:
+        decide_on(store, run_id, "east")
+    found = ask(db, "import", grown(path, *DAY))
+    assert (found["run_id"], found["new_rows"]) == (run_id, 2)
+    ask(db, "export", run_id, "--to", tmp_path / "run.zip")
+    ask(db, "delete", run_id, "--force")
+    back = ask(db, "import", tmp_path / "run.zip")
+    assert (back["run_id"], back["decisions"]) == (run_id, 1)
+    assert ask(db, "import", grown(path, *DAY, "2026-03-03T09:00:00Z,u1,seat,aisle,1"))["new_rows"] == 1

@@ -78,7 +78,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "store.write:delete_run": lambda store, prepared: delete_run(store, prepared.run_id),
     "store.write:rename_run": lambda store, prepared: rename_run(store, prepared.run_id, "Another"),
     "store.write:save_facts": lambda store, _: _facts(store),
-    "store.write:save_log": lambda store, _: save_log(store, _LOG[0], Thresholds()),
+    "store.write:keep_log": lambda store, _: save_log(store, _LOG[0], Thresholds()),
     "store.write:save_run": lambda store, prepared: save_run(store, prepared.simulation, "Mine"),
 }
 
