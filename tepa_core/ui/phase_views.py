@@ -102,7 +102,7 @@ def another_run(info: RunInfo, methods: Sequence[str], level: float) -> None:
     other = st.selectbox(
         "Compare with",
         list(names),
-        format_func=lambda run: names.get(run, one_line(run)),
+        format_func=lambda run: f"{names.get(run, one_line(run))} ({run})",
         key=state.remember("against", list(names), next(iter(names))),
     )
     here, there = spec_from_dict(info.spec), spec_from_dict(cache.run_info(other).spec)
