@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,9 +13,10 @@ from tepa_core.store import Store, queries
 from tepa_core.store.decide import DecisionRequest, record
 from tepa_core.store.ledger import decisions_of
 from tepa_core.ui import cache
+from tests.case_logs import case_logs
 
 OpenPage = Callable[..., AppTest]
-LOGS = Path(__file__).parents[1] / "cases" / "logs"
+LOGS = case_logs()
 
 
 def words(at: AppTest) -> str:

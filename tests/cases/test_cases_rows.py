@@ -20,6 +20,7 @@ from tepa_core.importers import ColumnMapping, EvidenceLog, ImportRefused, apply
 from tepa_core.importers.identity import canonical, cleaned, skeleton
 from tepa_core.logs import import_log
 from tepa_core.store import Store, queries
+from tests.shared_data import ABSENT
 
 LOGS = Path(__file__).parents[2].parent / "shared" / "cases" / "logs"
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -35,7 +36,7 @@ def shared(name: str) -> Path:
     """Return a file of the shared cases; a machine that has them not says so."""
     path = LOGS / name
     if not path.exists():
-        pytest.skip(f"the shared case logs are not on this machine: {name}")
+        pytest.skip(f"{name} is {ABSENT}")
     return path
 
 

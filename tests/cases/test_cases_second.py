@@ -20,8 +20,9 @@ from tepa_core.store import Store, queries
 from tepa_core.store.decide import DecisionRequest, precedent_version, record
 from tepa_core.store.ledger import decisions_of
 from tepa_core.store.names import name_of_simulation
+from tests.case_logs import case_logs
 
-LOGS = Path(__file__).parent / "logs"
+LOGS = case_logs()
 
 
 @pytest.fixture
