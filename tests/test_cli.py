@@ -682,7 +682,8 @@ def test_a_surface_is_a_table_for_a_person(capsys: pytest.CaptureFixture[str]) -
 
 
 def numbers_of_bench(updates: int) -> dict[str, Any]:
-    return {"updates": updates, "replay_ns": 90.0, "lww_ns": 100.0, "encode_s": 0.5, "ratios": {"replay_over_lww": 0.9}}
+    numbers = {"updates": updates, "replay_ns": 90.0, "lww_ns": 100.0, "encode_s": 0.5}
+    return {**numbers, "explain_s_at": {"20": 0.1}, "ratios": {"replay_over_lww": 0.9}}
 
 
 @pytest.mark.parametrize(("updates", "code"), [(1_000_000, 1), (999_999, 0)])
@@ -718,7 +719,7 @@ def test_app_starts_the_dashboard_in_a_process_of_its_own(
     db = tmp_path / "a.duckdb"
     assert cli.main(["app", "--port", "8765", "--db", str(db), "--json"]) == 3
     out, err = capfd.readouterr()
-    assert started == [[sys.executable, "-m", "tepa_core.ui.launch", "--port", "8765"]]
+    assert started == [[sys.executable, "-m", "tepa_core.ui.launch", "--with-parent", "--port", "8765"]]
     assert json.loads(out) == {"port": 8765, "exit_code": 3}
     assert err == f"Ready {db}\n"
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from typing import Annotated, Any, Final, Literal, Self, TypeVar
+from typing import Annotated, Any, Final, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
@@ -42,8 +42,22 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 
 
 #: What an import counts for its reader; `tepa_core.importers.mapping` and `tepa_core.store.write` count it.
-BADGES: Final = ("missing_user", "naive_time", "tied_time", "late_arrival", "batch_revocation")
-_Badge = Literal["missing_user", "naive_time", "tied_time", "late_arrival", "batch_revocation"]
+_Badge = Literal[
+    "missing_user",
+    "naive_time",
+    "partial_time",
+    "finer_time",
+    "time_from_order",
+    "tied_time",
+    "late_arrival",
+    "deletion",
+    "end_of_validity",
+    "end_ahead",
+    "repeated_source",
+    "lookalike",
+    "batch_revocation",
+]
+BADGES: Final[tuple[str, ...]] = get_args(_Badge)
 
 Shape = TypeVar("Shape", bound=BaseModel)
 

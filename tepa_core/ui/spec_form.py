@@ -41,7 +41,7 @@ def field_help(kind: type) -> dict[str, str]:
     Examples
     --------
     >>> field_help(Thresholds)["n_min"]
-    'Outcomes before the posterior rule applies (count, at least 1).'
+    'Outcomes before the posterior rule applies (count, 1 to a billion).'
     """
     meaning: dict[str, str] = {}
     for one in reversed(kind.__mro__):

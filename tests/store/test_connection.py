@@ -131,6 +131,10 @@ def test_eight_threads_read_the_same_while_an_import_writes(  # case 31
     logged = save_log(store, log, Thresholds())
     precedent = queries.precedents(store, logged, state="revoked")["id"].iloc[0]
 
+    def course_of_first() -> pd.DataFrame:
+        life = key_life(store, logged, "k0", subject="u1")
+        return life.course(str(life.values["id"].iloc[0]))
+
     def questions() -> list[Any]:
         return [
             queries.success_per_seed(store, played),
@@ -138,7 +142,7 @@ def test_eight_threads_read_the_same_while_an_import_writes(  # case 31
             queries.precedents(store, played, method="tepa"),
             queries.precedents(store, logged),
             queries.keys(store, logged, search="k1"),
-            key_life(store, logged, "k0", subject="u1").posterior,
+            course_of_first(),
             explanation(store, logged, precedent),
         ]
 

@@ -175,6 +175,11 @@ def test_cookies_are_for_tls_where_people_come_back_over_tls(
     file = tmp_path / "secrets.toml"
     file.write_text(content)
     monkeypatch.setattr(sign_ins.st, "secrets", Secrets())
-    monkeypatch.setattr("streamlit.config.get_option", lambda _: [str(file)])
-    monkeypatch.setattr(sign_ins.st, "get_option", lambda _: [str(file)])
+    real = sign_ins.st.get_option
+
+    def option(name: str) -> object:
+        return [str(file)] if name == "secrets.files" else real(name)
+
+    monkeypatch.setattr("streamlit.config.get_option", option)
+    monkeypatch.setattr(sign_ins.st, "get_option", option)
     assert sign_ins.login_over_tls() is secure
