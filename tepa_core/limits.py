@@ -61,7 +61,7 @@ class Limits:
     """
 
     file_mb: int = 500
-    rows: int = 1_000_000
+    rows: int = 850_000
     columns: int = 1_000
     cells: int = 20_000_000
     name: int = 200
